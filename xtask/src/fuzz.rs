@@ -16,33 +16,53 @@ struct Limit {
     seed: String,
 }
 
-/// Runs all targets, or the named ones, in parallel: one per processor, at least two.
+/// What a target returned.
+pub struct Outcome {
+    /// One line of figures, or the error.
+    pub line: String,
+    pub passed: bool,
+}
+
+/// Fuzzes all targets, or the named ones.
 pub fn fuzz(start: &Start, words: &[String]) -> Result {
+    let outcomes = campaign(start, words)?;
+    if outcomes.iter().all(|outcome| outcome.passed) {
+        return Ok(());
+    }
+    Err(Failure::printed(1))
+}
+
+/// Runs all targets, or the named ones, in parallel: one per processor, at least two.
+pub fn campaign(start: &Start, words: &[String]) -> Result<Vec<Outcome>> {
     let (names, limit) = parse(words)?;
     start.need_packages(&["fuzz"])?;
     let directory = build(&names)?;
-    let queue = Mutex::new(names.iter());
+    let (queue, outcomes) = (Mutex::new(names.iter()), Mutex::new(Vec::new()));
     let jobs = thread::available_parallelism().map_or(2, |number| number.get().max(2));
     let work = || {
-        let mut outcome = Ok(());
         loop {
             let Some(name) = queue.lock().ok().and_then(|mut queue| queue.next()) else {
-                return outcome;
+                return;
             };
-            if let Err(Failure { message: text, .. }) = fuzz_target(name, &limit, &directory) {
-                message(text);
-                outcome = Err(Failure::printed(1));
+            let outcome = fuzz_target(name, &limit, &directory).unwrap_or_else(|failure| {
+                let line = format!("{name}: {}", failure.message);
+                message(&line);
+                let passed = false;
+                Outcome { line, passed }
+            });
+            if let Ok(mut outcomes) = outcomes.lock() {
+                outcomes.push(outcome);
             }
         }
     };
     thread::scope(|scope| {
-        let workers: Vec<_> = (0..jobs).map(|_| scope.spawn(work)).collect();
-        let outcomes = workers.into_iter().map(thread::ScopedJoinHandle::join);
-        let outcomes: Vec<Result> = outcomes
-            .map(|one| one.unwrap_or(Err(Failure::printed(1))))
-            .collect();
-        outcomes.into_iter().collect()
-    })
+        for _ in 0..jobs {
+            scope.spawn(work);
+        }
+    });
+    outcomes
+        .into_inner()
+        .map_err(|error| error.to_string().into())
 }
 
 /// The names of all targets: the directories of the corpus.
@@ -119,7 +139,7 @@ fn build(names: &[String]) -> Result<PathBuf> {
 
 /// Runs one target and prints one line of figures. New inputs of libFuzzer stay in the build
 /// directory; an input that fails is kept in fuzz/artifacts and printed in Base64.
-fn fuzz_target(name: &str, limit: &Limit, programs: &Path) -> Result {
+fn fuzz_target(name: &str, limit: &Limit, programs: &Path) -> Result<Outcome> {
     let (found, log) = (
         target().join("fuzz/corpus").join(name),
         target().join(format!("fuzz/{name}.log")),
@@ -156,6 +176,9 @@ fn fuzz_target(name: &str, limit: &Limit, programs: &Path) -> Result {
     } else {
         let mut command = Command::new(programs.join("plain"));
         command.args([name, option, number]);
+        if seed != "0" {
+            command.args(["--seed", seed]);
+        }
         command
     };
     let output = File::create(&log).map_err(at(&log))?;
@@ -165,13 +188,15 @@ fn fuzz_target(name: &str, limit: &Limit, programs: &Path) -> Result {
     let outcome = run(&mut command);
     let text = String::from_utf8_lossy(&fs::read(&log).map_err(at(&log))?).into_owned();
     let lines: Vec<&str> = text.lines().collect();
-    if coverage {
-        println!("{name}: {}", figures(&lines));
+    let line = if coverage {
+        format!("{name}: {}", figures(&lines))
     } else {
-        println!("{}", lines.last().unwrap_or(&""));
-    }
+        (*lines.last().unwrap_or(&"")).to_owned()
+    };
+    println!("{line}");
     if outcome.is_ok() {
-        return Ok(());
+        let passed = true;
+        return Ok(Outcome { line, passed });
     }
     let error = |line: &&str| line.contains(" panicked at ") || is_sanitizer_error(line);
     let excerpt = match lines.iter().position(error) {
@@ -180,7 +205,14 @@ fn fuzz_target(name: &str, limit: &Limit, programs: &Path) -> Result {
     };
     println!("{}", excerpt.join("\n"));
     let _ = run(Command::new("sh").args(["-c", "base64 -- \"$1\"/*", "sh", &artifacts]));
-    Err(format!("{name}: finding; the input is in {artifacts}, above in Base64").into())
+    message(format!(
+        "{name}: finding; the input is in {artifacts}, above in Base64"
+    ));
+    let reason = excerpt.first().unwrap_or(&"");
+    Ok(Outcome {
+        line: format!("{line}; the input is in {artifacts}: {reason}"),
+        passed: false,
+    })
 }
 
 /// Whether a line is `==123== ERROR: ...`.

@@ -6,6 +6,7 @@ mod check;
 mod fuzz;
 mod kernels;
 mod mpi;
+mod night;
 mod package;
 mod programs;
 mod system;
@@ -39,6 +40,7 @@ fn execute(start: &Start, command: &str, words: &[String]) -> Result {
         "digests" => record_digests(start),
         "fuzz" => fuzz::fuzz(start, words),
         "bench" => bench::bench(start, words),
+        "night" => night::night(start, words),
         "docs" => write_reference(),
         "package" => package::package(start, words),
         "install" => install(start),
@@ -46,8 +48,8 @@ fn execute(start: &Start, command: &str, words: &[String]) -> Result {
     }
 }
 
-/// Runs groups of tests, and tests of fsdyno-mpi with the group `cluster`.
-fn test(start: &Start, words: &[String]) -> Result {
+/// Installs what groups of tests need.
+fn need_groups(start: &Start, words: &[String]) -> Result {
     let has = |group: &str| words.iter().any(|word| word == group || word == "all");
     if has("lab") || has("cluster") {
         start.need_packages(&["demo", "test", "lab"])?;
@@ -59,17 +61,22 @@ fn test(start: &Start, words: &[String]) -> Result {
     if has("browser") {
         start.need_packages(&["browser"])?;
     }
-    start.need_packages(&["test"])?;
-    let passed = match tests::test(words) {
-        Ok(true) => Ok(()),
-        Ok(false) => Err(Failure::printed(1)),
+    start.need_packages(&["test"])
+}
+
+/// Runs groups of tests, and tests of fsdyno-mpi with the group `cluster`.
+fn test(start: &Start, words: &[String]) -> Result {
+    need_groups(start, words)?;
+    let passed = match tests::test(&tests::Selection::parse(words)) {
+        Ok(summary) if summary.failed.is_empty() => Ok(()),
+        Ok(_) => Err(Failure::printed(1)),
         Err(text) => {
             message(text);
             Err(Failure::printed(2))
         }
     };
-    if has("cluster") {
-        mpi::test()?;
+    if words.iter().any(|word| word == "cluster" || word == "all") {
+        mpi::test(false)?;
     }
     passed
 }

@@ -66,11 +66,13 @@ impl Program {
         command
     }
 
-    /// The names of its tests, without the ignored ones.
-    pub fn tests(&self) -> Result<Vec<String>, String> {
-        let ignored = self.list(&["--ignored"])?;
+    /// The names of its tests, with or without the ignored ones.
+    pub fn tests(&self, with_ignored: bool) -> Result<Vec<String>, String> {
         let mut tests = self.list(&[])?;
-        tests.retain(|test| !ignored.contains(test));
+        if !with_ignored {
+            let ignored = self.list(&["--ignored"])?;
+            tests.retain(|test| !ignored.contains(test));
+        }
         Ok(tests)
     }
 

@@ -11,10 +11,13 @@ use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Groups of tests, in the order of running: the name, the targets of cargo, and what they need.
+/// A group, its name, the targets of cargo, and what it needs.
+type Row = (Group, &'static str, &'static [&'static str], &'static str);
+
+/// Groups of tests, in the order of running.
 ///
 /// Test programs with requirements have names that begin with `lab`.
-const GROUPS: [(Group, &str, &[&str], &str); 4] = [
+const GROUPS: [Row; 4] = [
     (
         Group::Fast,
         "fast",
@@ -83,32 +86,130 @@ struct Outcome<'a> {
     test: Test<'a>,
     took: Duration,
     passed: bool,
-    skipped: BTreeSet<String>,
+    output: String,
 }
 
-/// Runs the tests of the groups whose names contain one of the other words. Returns whether all
-/// passed.
-pub fn test(words: &[String]) -> Result<bool, String> {
-    let named = |word: &String| GROUPS.into_iter().find(|(_, name, ..)| name == word);
-    let mut groups: Vec<_> = words.iter().filter_map(named).collect();
-    if words.iter().any(|word| word == "all") {
-        groups = GROUPS.to_vec();
-    } else if groups.is_empty() {
-        groups = vec![GROUPS[0]];
+/// Tests to run.
+pub struct Selection {
+    groups: Vec<Row>,
+    /// Parts of names; every test of the groups if there are none.
+    parts: Vec<String>,
+    /// Whether ignored tests run too.
+    pub ignored: bool,
+    /// Environment variables of the tests.
+    pub environment: Vec<(&'static str, String)>,
+}
+
+impl Selection {
+    /// Reads names of groups and parts of names of tests.
+    pub fn parse(words: &[String]) -> Self {
+        let named = |word: &String| GROUPS.into_iter().find(|(_, name, ..)| name == word);
+        let mut groups: Vec<_> = words.iter().filter_map(named).collect();
+        if words.iter().any(|word| word == "all") {
+            groups = GROUPS.to_vec();
+        } else if groups.is_empty() {
+            groups = vec![GROUPS[0]];
+        }
+        let parts = words
+            .iter()
+            .filter(|word| named(word).is_none() && *word != "all");
+        Self {
+            groups,
+            parts: parts.cloned().collect(),
+            ignored: false,
+            environment: Vec::new(),
+        }
     }
-    let parts: Vec<&String> = words
-        .iter()
-        .filter(|word| named(word).is_none() && *word != "all")
-        .collect();
-    let targets: Vec<&str> = groups.iter().flat_map(|group| group.2).copied().collect();
-    let programs = build(&targets)?;
+
+    /// The targets of cargo: those of the parts if each begins with a crate and a test program of it,
+    /// such as `stats simulation`; else those of the groups.
+    fn targets(&self) -> Vec<&str> {
+        let programs: Option<BTreeSet<&str>> =
+            self.parts.iter().map(|part| program(part)).collect();
+        let programs = programs.unwrap_or_default();
+        if programs.is_empty() {
+            let targets = self.groups.iter().flat_map(|group| group.2);
+            return targets.copied().collect();
+        }
+        programs
+            .into_iter()
+            .flat_map(|name| ["--test", name])
+            .collect()
+    }
+
+    fn contains(&self, test: &Test<'_>) -> bool {
+        let name = test.full_name();
+        let part = |part: &String| name.contains(part);
+        self.groups.iter().any(|group| group.0 == test.group)
+            && (self.parts.is_empty() || self.parts.iter().any(part))
+    }
+
+    /// Returns an error for a part that is in no name.
+    fn check(&self, tests: &[Test<'_>]) -> Result<(), String> {
+        let names: Vec<String> = tests.iter().map(Test::full_name).collect();
+        let unknown = |part: &&String| !names.iter().any(|name| name.contains(*part));
+        let Some(part) = self.parts.iter().find(unknown) else {
+            return Ok(());
+        };
+        let groups: Vec<&str> = self.groups.iter().map(|group| group.1).collect();
+        Err(format!(
+            "`{part}` is neither a group ({}) nor in the name of a test of {}; `./x test all {part}` searches \
+             all groups",
+            GROUPS.map(|group| group.1).join(", "),
+            groups.join(", ")
+        ))
+    }
+}
+
+/// The test program that a part of a name begins with, after its crate.
+fn program(part: &str) -> Option<&str> {
+    let (krate, rest) = part.split_once(' ')?;
+    let name = rest.split(' ').next()?;
+    let tests = Path::new("crates").join(krate).join("tests");
+    let exists = tests.join(name).is_dir() || tests.join(format!("{name}.rs")).is_file();
+    exists.then_some(name)
+}
+
+/// What tests returned.
+pub struct Summary {
+    pub tests: usize,
+    pub failed: Vec<String>,
+    /// Lines that name a missing requirement.
+    pub skipped: BTreeSet<String>,
+    /// What the tests printed.
+    pub output: String,
+}
+
+impl Summary {
+    fn of(outcomes: &[Outcome<'_>]) -> Self {
+        let failed = outcomes.iter().filter(|outcome| !outcome.passed);
+        let output: String = outcomes
+            .iter()
+            .map(|outcome| outcome.output.as_str())
+            .collect();
+        let skipped = output
+            .lines()
+            .filter_map(|line| line.find("SKIP ").map(|at| line[at..].to_owned()));
+        Self {
+            tests: outcomes.len(),
+            failed: failed.map(|outcome| outcome.test.full_name()).collect(),
+            skipped: skipped.collect(),
+            output,
+        }
+    }
+}
+
+/// Runs tests. A part of a name that no test has is an error.
+pub fn test(selection: &Selection) -> Result<Summary, String> {
+    let groups = &selection.groups;
+    let programs = build(&selection.targets())?;
     let mut lists = Vec::new();
     for program in &programs {
         let whole = WHOLE.contains(&program.name.as_str());
         let tests = if whole {
             vec![String::new()]
         } else {
-            program.tests()?
+            program.tests(selection.ignored)?
         };
         lists.push((program, tests));
     }
@@ -116,11 +217,6 @@ pub fn test(words: &[String]) -> Result<bool, String> {
         .first()
         .and_then(|program| program.path.parent()?.parent());
     let directory = directory.ok_or("there are no tests")?.to_owned();
-    let guests = groups
-        .iter()
-        .any(|group| matches!(group.0, Group::Lab | Group::Cluster));
-    let kernel = guests.then(|| lab_kernel(&directory.join("fsdyno")));
-    let before = times(&directory.join("test-times"));
     let mut tests: Vec<Test<'_>> = lists
         .iter()
         .flat_map(|(program, names)| {
@@ -130,44 +226,45 @@ pub fn test(words: &[String]) -> Result<bool, String> {
                 group: Group::of(program, name),
             })
         })
-        .filter(|test| groups.iter().any(|group| group.0 == test.group))
-        .filter(|test| {
-            parts.is_empty() || parts.iter().any(|part| test.full_name().contains(*part))
-        })
+        .filter(|test| selection.contains(test))
         .collect();
-    // Without a time of an earlier run: tests of the whole program, then of crates, then units.
-    let expected = |test: &Test<'_>| {
-        let units = test.program.name.ends_with(" units");
-        let first = if test.program.name.starts_with("cli ") {
-            2_000
-        } else {
-            1_000
-        };
-        let unknown = if units { 0 } else { first };
-        before.get(&test.full_name()).copied().unwrap_or(unknown)
-    };
-    tests.sort_by_key(|test| std::cmp::Reverse(expected(test)));
-    let outcomes = run_all(&tests, &directory, kernel.as_deref())?;
-    let mut recorded = before;
-    for outcome in &outcomes {
-        recorded.insert(outcome.test.full_name(), outcome.took.as_millis());
-    }
-    record(&directory.join("test-times"), &recorded)?;
-    let left: Vec<_> = GROUPS
+    selection.check(&tests)?;
+    let mut environment = selection.environment.clone();
+    if groups
         .iter()
-        .filter(|group| !groups.contains(group))
-        .collect();
-    print_summary(
-        &outcomes,
-        &groups
-            .iter()
-            .map(|group| (group.0, group.1))
-            .collect::<Vec<_>>(),
-    );
-    for (_, name, _, needs) in left {
+        .any(|group| matches!(group.0, Group::Lab | Group::Cluster))
+    {
+        environment.push(("FSDYNO_LAB_KERNEL", lab_kernel(&directory.join("fsdyno"))));
+    }
+    let mut recorded = times(&directory.join("test-times"));
+    tests.sort_by_key(|test| std::cmp::Reverse(expected_ms(test, &recorded)));
+    let outcomes = run_all(&tests, &directory, &environment)?;
+    // Other sizes take other times.
+    if selection.environment.is_empty() {
+        for outcome in &outcomes {
+            recorded.insert(outcome.test.full_name(), outcome.took.as_millis());
+        }
+        record(&directory.join("test-times"), &recorded)?;
+    }
+    let summary = Summary::of(&outcomes);
+    print_summary(&outcomes, &summary, groups);
+    for (_, name, _, needs) in GROUPS.iter().filter(|group| !groups.contains(group)) {
         println!("not run: {name}, which needs {needs}: ./x test {name}");
     }
-    Ok(outcomes.iter().all(|outcome| outcome.passed))
+    Ok(summary)
+}
+
+/// The time of a test in an earlier run. Without one, tests of the whole program come before those of
+/// crates, and these before units.
+fn expected_ms(test: &Test<'_>, before: &HashMap<String, u128>) -> u128 {
+    let units = test.program.name.ends_with(" units");
+    let first = if test.program.name.starts_with("cli ") {
+        2_000
+    } else {
+        1_000
+    };
+    let unknown = if units { 0 } else { first };
+    before.get(&test.full_name()).copied().unwrap_or(unknown)
 }
 
 /// Runs the tests, one for each processor at a time. Output is in `test.log` of that directory, that
@@ -175,7 +272,7 @@ pub fn test(words: &[String]) -> Result<bool, String> {
 fn run_all<'a>(
     tests: &[Test<'a>],
     directory: &Path,
-    kernel: Option<&str>,
+    environment: &[(&str, String)],
 ) -> Result<Vec<Outcome<'a>>, String> {
     let log = directory.join("test.log");
     let log = File::create(&log).map_err(|error| format!("{}: {error}", log.display()))?;
@@ -193,15 +290,16 @@ fn run_all<'a>(
                         else {
                             return Ok(());
                         };
-                        let (outcome, said) = run(*test, &output, kernel)?;
+                        let outcome = run(*test, &output, environment)?;
                         let name = test.full_name();
                         let (Ok(mut log), Ok(mut outcomes)) = (log.lock(), outcomes.lock()) else {
                             return Ok(());
                         };
                         let verdict = if outcome.passed { "ok" } else { "FAILED" };
                         let entry = format!(
-                            "test {name} ... {verdict}, {}\n{said}",
-                            seconds(outcome.took)
+                            "test {name} ... {verdict}, {}\n{}",
+                            seconds(outcome.took),
+                            outcome.output
                         );
                         log.write_all(entry.as_bytes())
                             .map_err(|error| format!("test.log: {error}"))?;
@@ -231,39 +329,33 @@ fn run_all<'a>(
 fn run<'a>(
     test: Test<'a>,
     output: &PathBuf,
-    kernel: Option<&str>,
-) -> Result<(Outcome<'a>, String), String> {
+    environment: &[(&str, String)],
+) -> Result<Outcome<'a>, String> {
     let failed = |error| format!("{}: {error}", test.full_name());
     let file = File::create(output).map_err(failed)?;
     let began = Instant::now();
     let mut command = test.program.command();
-    if let Some(kernel) = kernel {
-        command.env("FSDYNO_LAB_KERNEL", kernel);
-    }
     if !test.name.is_empty() {
-        command.args(["--exact", "--nocapture", test.name]);
+        command.args(["--exact", "--nocapture", "--include-ignored", test.name]);
     }
     let status = command
+        .envs(environment.iter().map(|(name, value)| (name, value)))
         .stdout(file.try_clone().map_err(failed)?)
         .stderr(file)
         .status()
         .map_err(failed)?;
     let took = began.elapsed();
-    let said = String::from_utf8_lossy(&fs::read(output).map_err(failed)?).into_owned();
+    let printed = fs::read(output).map_err(failed)?;
     let _ = fs::remove_file(output);
-    let skipped = said
-        .lines()
-        .filter_map(|line| line.find("SKIP ").map(|at| line[at..].to_owned()));
-    let outcome = Outcome {
+    Ok(Outcome {
         test,
         took,
         passed: status.success(),
-        skipped: skipped.collect(),
-    };
-    Ok((outcome, said))
+        output: String::from_utf8_lossy(&printed).into_owned(),
+    })
 }
 
-fn print_summary(outcomes: &[Outcome<'_>], groups: &[(Group, &str)]) {
+fn print_summary(outcomes: &[Outcome<'_>], summary: &Summary, groups: &[Row]) {
     let mut slowest: Vec<_> = outcomes.iter().collect();
     slowest.sort_by_key(|outcome| std::cmp::Reverse(outcome.took));
     println!("\nthe slowest tests:");
@@ -274,10 +366,7 @@ fn print_summary(outcomes: &[Outcome<'_>], groups: &[(Group, &str)]) {
             outcome.test.full_name()
         );
     }
-    let skipped: BTreeSet<&String> = outcomes
-        .iter()
-        .flat_map(|outcome| &outcome.skipped)
-        .collect();
+    let skipped = &summary.skipped;
     println!(
         "\nskipped because a requirement is missing: {}",
         skipped.len()
@@ -285,10 +374,10 @@ fn print_summary(outcomes: &[Outcome<'_>], groups: &[(Group, &str)]) {
     for line in skipped {
         println!("{line}");
     }
-    for outcome in outcomes.iter().filter(|outcome| !outcome.passed) {
-        println!("FAILED {}", outcome.test.full_name());
+    for name in &summary.failed {
+        println!("FAILED {name}");
     }
-    for (group, name) in groups {
+    for (group, name, ..) in groups {
         let of = || {
             outcomes
                 .iter()
@@ -324,4 +413,64 @@ fn record(file: &Path, times: &HashMap<String, u128>) -> Result<(), String> {
         let _ = writeln!(text, "{time} {name}");
     }
     fs::write(file, text).map_err(|error| format!("{}: {error}", file.display()))
+}
+
+#[cfg(test)]
+mod unit_tests {
+    use super::*;
+
+    fn program(name: &str) -> Program {
+        Program {
+            name: name.to_owned(),
+            path: PathBuf::new(),
+            directory: PathBuf::new(),
+        }
+    }
+
+    fn selection(words: &str) -> Selection {
+        let words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
+        Selection::parse(&words)
+    }
+
+    #[test]
+    fn groups_and_parts_of_names_select_tests() {
+        let programs = [
+            ("cli fast", "inputs::a_pipe"),
+            ("cli lab", "kills::a_guest"),
+            ("cli lab", "cluster::two_nodes"),
+            ("report lab_browser", "opens"),
+        ];
+        let programs = programs.map(|(name, test)| (program(name), test));
+        let tests = programs.iter().map(|(program, name)| Test {
+            program,
+            name,
+            group: Group::of(program, name),
+        });
+        let selected = |words: &str| -> Vec<&str> {
+            let selection = selection(words);
+            let chosen = tests.clone().filter(|test| selection.contains(test));
+            chosen.map(|test| test.name).collect()
+        };
+        assert_eq!(selected(""), ["inputs::a_pipe"]);
+        assert_eq!(selected("pipe"), ["inputs::a_pipe"]);
+        assert_eq!(selected("lab"), ["kills::a_guest"]);
+        assert_eq!(selected("cluster browser"), ["cluster::two_nodes", "opens"]);
+        assert_eq!(selected("all kills:: opens"), ["kills::a_guest", "opens"]);
+        assert_eq!(selected("all").len(), 4);
+    }
+
+    #[test]
+    fn a_word_that_no_test_has_is_an_error() {
+        let program = program("cli lab");
+        let test = Test {
+            program: &program,
+            name: "kills::a_guest",
+            group: Group::Lab,
+        };
+        assert_eq!(selection("lab kills::").check(&[test]), Ok(()));
+        assert_eq!(selection("lab").check(&[]), Ok(()));
+        let error = selection("lab kills:: kilsl").check(&[test]).unwrap_err();
+        assert!(error.starts_with("`kilsl` is neither a group"), "{error}");
+        assert!(error.contains("a test of lab;"), "{error}");
+    }
 }

@@ -32,7 +32,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
     }
     if names.is_empty() {
-        names = ["ext4", "xfs", "btrfs"].map(str::to_owned).into(); // example
+        names = ["ext4", "xfs", "btrfs"].map(str::to_owned).into();
     }
     let directory = tempfile::tempdir()?;
     let journal = Journal::open(&directory.path().join("journal"))?;

@@ -125,7 +125,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
             "make",
             "age",
             "phase",
-            "ufs", // no contender
+            "ufs",
             "selftest",
             "clean",
             "completions",

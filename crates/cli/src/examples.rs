@@ -11,7 +11,7 @@ const ALL: &[Examples] = &[
     (
         "",
         &[
-            ("run --fs ext4,xfs,btrfs", "compare three file systems"), // example
+            ("run --fs ext4,xfs,btrfs", "compare three file systems"),
             (
                 "report last -o report.html --format html",
                 "write the report as a page",
@@ -26,15 +26,15 @@ const ALL: &[Examples] = &[
         "run",
         &[
             (
-                "run quick --fs ext4,xfs,btrfs -n 10", // example
+                "run quick --fs ext4,xfs,btrfs -n 10",
                 "compare three file systems, 10 repeats",
             ),
             (
-                "run --fs ext4:noatime,ext4 --dataset tree:src", // example
+                "run --fs ext4:noatime,ext4 --dataset tree:src",
                 "compare options, on a copy of src",
             ),
             (
-                "run --fs xfs,ext4 --exec 'make -j2 -C {tree}' --dataset tree:src", // example
+                "run --fs xfs,ext4 --exec 'make -j2 -C {tree}' --dataset tree:src",
                 "time a command",
             ),
             (
@@ -42,11 +42,11 @@ const ALL: &[Examples] = &[
                 "measure a directory, without root",
             ),
             (
-                "run --fs ext4,xfs --disk laptop-4200-2004", // example
+                "run --fs ext4,xfs --disk laptop-4200-2004",
                 "compare on a model of a disk",
             ),
             (
-                "run --fs ext4,xfs --disk nvme --kernel lab,tree:linux", // example
+                "run --fs ext4,xfs --disk nvme --kernel lab,tree:linux",
                 "compare kernels, one of them built of a directory",
             ),
             ("run --resume last", "continue an interrupted run"),
@@ -86,7 +86,7 @@ const ALL: &[Examples] = &[
         "cluster",
         &[
             (
-                "cluster slurm --dir /data/r1 -- run --fs ext4,xfs --disk nvme", // example
+                "cluster slurm --dir /data/r1 -- run --fs ext4,xfs --disk nvme",
                 "submit a run to Slurm",
             ),
             ("cluster status /data/r1", "list its shards"),
@@ -95,28 +95,28 @@ const ALL: &[Examples] = &[
     (
         "cluster slurm",
         &[(
-            "cluster slurm --dir /data/r1 --dry-run -- run --fs ext4,xfs --disk nvme", // example
+            "cluster slurm --dir /data/r1 --dry-run -- run --fs ext4,xfs --disk nvme",
             "print the scripts",
         )],
     ),
     (
         "cluster ssh",
         &[(
-            "cluster ssh node1,node2 --dir /data/r1 -- run --fs ext4,xfs --disk nvme", // example
+            "cluster ssh node1,node2 --dir /data/r1 -- run --fs ext4,xfs --disk nvme",
             "run shards on two machines, and merge them",
         )],
     ),
     (
         "cluster parallel",
         &[(
-            "cluster parallel --dir /data/r1 -- run --fs ext4,xfs --disk nvme", // example
+            "cluster parallel --dir /data/r1 -- run --fs ext4,xfs --disk nvme",
             "print the lines for GNU parallel",
         )],
     ),
     (
         "cluster task",
         &[(
-            "cluster task /data/r1 2/4 -- run --fs ext4,xfs --disk nvme", // example
+            "cluster task /data/r1 2/4 -- run --fs ext4,xfs --disk nvme",
             "run the second of four shards here",
         )],
     ),
@@ -184,7 +184,7 @@ const ALL: &[Examples] = &[
                 "write it as a page",
             ),
             (
-                "report last --against btrfs-2008", // example
+                "report last --against btrfs-2008",
                 "compare it with a published table",
             ),
         ],
@@ -213,7 +213,7 @@ const ALL: &[Examples] = &[
         "history",
         &[
             (
-                "history --fs ext4,xfs --phase copy", // example
+                "history --fs ext4,xfs --phase copy",
                 "list the figures of copy by kernel, with steps",
             ),
             (
@@ -234,7 +234,7 @@ const ALL: &[Examples] = &[
         &[
             ("ci init", "write the files into this git repository"),
             (
-                "ci init linux --fs ext4 --base master", // example
+                "ci init linux --fs ext4 --base master",
                 "for one file system of a kernel tree",
             ),
         ],
@@ -242,7 +242,7 @@ const ALL: &[Examples] = &[
     (
         "why",
         &[(
-            "why last ext4 xfs copy", // example
+            "why last ext4 xfs copy",
             "split the difference in copy by cause",
         )],
     ),
@@ -253,7 +253,7 @@ const ALL: &[Examples] = &[
     (
         "published show",
         &[(
-            "published show btrfs-2008", // example
+            "published show btrfs-2008",
             "show a table with its conclusions",
         )],
     ),
@@ -262,7 +262,7 @@ const ALL: &[Examples] = &[
         &[
             ("rerun --list", "list the tables that can be rerun"),
             (
-                "rerun btrfs-2008 --scale 0.1 --dry-run", // example
+                "rerun btrfs-2008 --scale 0.1 --dry-run",
                 "print its commands at a tenth of its size",
             ),
         ],
@@ -348,12 +348,12 @@ const ALL: &[Examples] = &[
         "bisect",
         &[
             (
-                "bisect --repo linux --good v6.11 --bad v6.12 --fs xfs --phase copy", // example
+                "bisect --repo linux --good v6.11 --bad v6.12 --fs xfs --phase copy",
                 "find the commit that made copies slower",
             ),
             ("bisect --resume", "resume the last search"),
             (
-                "bisect --step --good v6.11 --fs ext4 --phase copy --metric flushes", // example
+                "bisect --step --good v6.11 --fs ext4 --phase copy --metric flushes",
                 "judge the commit that is checked out",
             ),
         ],
@@ -362,20 +362,20 @@ const ALL: &[Examples] = &[
         "crash",
         &[
             (
-                "crash --fs ext4,btrfs --budget 10m", // example
+                "crash --fs ext4,btrfs --budget 10m",
                 "search the states of power cuts for lost files",
             ),
             (
-                "crash --fs ext4,xfs --random 20", // example
+                "crash --fs ext4,xfs --random 20",
                 "cut the power 20 times of each, and check the files",
             ),
         ],
     ),
     (
-        "ufs make",                                            // example
-        &[("ufs make -O 2 ufs.img", "make a UFS2 in a file")], // example
+        "ufs make",
+        &[("ufs make -O 2 ufs.img", "make a UFS2 in a file")],
     ),
-    ("ufs check", &[("ufs check ufs.img", "check it")]), // example
+    ("ufs check", &[("ufs check ufs.img", "check it")]),
     (
         "lab list",
         &[("lab list", "list the labs, and the file systems of each")],

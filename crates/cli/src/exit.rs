@@ -61,7 +61,6 @@ impl CliError {
         }
     }
 
-    /// An error of usage.
     pub fn usage(message: impl fmt::Display) -> Self {
         Self::new(Code::Usage, message)
     }

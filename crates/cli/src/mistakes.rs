@@ -176,23 +176,22 @@ mod tests {
             let expected = expected.map(|words| words.iter().map(ToString::to_string).collect());
             assert_eq!(found, expected, "{typed}");
         };
-        // example
         let two: &[&str] = &["run", "--fs", "ext4,xfs"];
         check("run ext4 xfs", Some(two));
         check("run --fs ext4, xfs", Some(two));
         check("run --fs ext4 xfs", Some(two));
         check("run --fs ext4 , xfs", Some(two));
-        check("run ext4", Some(&["run", "--fs", "ext4"])); // example
-        check("run mail ext4", Some(&["run", "mail", "--fs", "ext4"])); // example
+        check("run ext4", Some(&["run", "--fs", "ext4"]));
+        check("run mail ext4", Some(&["run", "mail", "--fs", "ext4"]));
         check(
-            "run --fs ext4[-O ^dir_index],xfs --repeats 3", // example
-            Some(&["run", "--fs", "ext4[-O ^dir_index],xfs", "--repeats", "3"]), // example
+            "run --fs ext4[-O ^dir_index],xfs --repeats 3",
+            Some(&["run", "--fs", "ext4[-O ^dir_index],xfs", "--repeats", "3"]),
         );
         check(
             "run --dataset / --repeats 2",
             Some(&["run", "--dataset", "tree:/", "--repeats", "2"]),
         );
-        check("crash ext4", Some(&["crash", "--fs", "ext4"])); // example
+        check("crash ext4", Some(&["crash", "--fs", "ext4"]));
         for right in [
             "run mail --fs ext4,xfs",
             "run",

@@ -11,10 +11,10 @@
 
 use crate::exit::CliError;
 use clap::ColorChoice;
-use comfy_table::{ColumnConstraint, ContentArrangement, Table, Width, presets};
 use fsdyno_files::Existing;
 use fsdyno_model::printable::is_steering;
 use fsdyno_model::printable_lines;
+use fsdyno_report::formats::terminal::{left, width as text_width, wrap};
 use serde::Serialize;
 use std::borrow::Cow;
 use std::fmt::{self, Write as _};
@@ -253,8 +253,11 @@ pub fn json(value: &impl Serialize) -> Result<(), CliError> {
     bytes(text.as_bytes())
 }
 
-/// Words of up to this number of characters are not broken over lines.
+/// Words of up to this number of columns are not broken over lines.
 const UNBROKEN: usize = 14;
+
+/// Blank columns between two columns of a table.
+const GAP: usize = 2;
 
 /// A row of words.
 pub fn words<const N: usize>(words: [&str; N]) -> Vec<String> {
@@ -268,39 +271,68 @@ pub fn rows(rows: &[Vec<String>], width: usize) -> Result<(), CliError> {
 
 /// Formats rows as columns, as [`rows`] prints them.
 pub fn align(rows: &[Vec<String>], width: usize) -> String {
-    let mut table = Table::new();
-    table
-        .load_preset(presets::NOTHING)
-        .set_content_arrangement(ContentArrangement::Dynamic);
-    let cells = |row: &Vec<String>| {
-        row.iter()
-            .map(|cell| printable_lines(cell))
-            .collect::<Vec<_>>()
-    };
-    table
-        .set_width(u16::try_from(width).unwrap_or(u16::MAX))
-        .add_rows(rows.iter().map(cells));
-    for column in table.column_iter_mut() {
-        column.set_padding((0, 2));
-    }
-    // Columns of a narrow table are as wide as their words, so that words are not broken.
-    for (at, column) in table.column_iter_mut().enumerate() {
-        let words = rows
+    let printable = |row: &Vec<String>| row.iter().map(|cell| printable_lines(cell)).collect();
+    let rows: Vec<Vec<String>> = rows.iter().map(printable).collect();
+    let widths = column_widths(&rows, width);
+    let mut text = String::new();
+    for row in &rows {
+        let cells: Vec<Vec<String>> = row
             .iter()
-            .filter_map(|row| row.get(at))
-            .flat_map(|cell| cell.split_whitespace());
-        let longest = words
-            .map(|word| word.chars().count())
-            .filter(|n| *n <= UNBROKEN)
-            .max();
-        let width = u16::try_from(longest.unwrap_or(0) + 2).unwrap_or(u16::MAX);
-        column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(width)));
+            .zip(&widths)
+            .map(|(cell, width)| {
+                let lines = cell.lines().map(|line| lines_of(line, *width));
+                lines.flatten().collect()
+            })
+            .collect();
+        let height = cells.iter().map(Vec::len).max().unwrap_or(0).max(1);
+        for at in 0..height {
+            let mut line = String::new();
+            for (cell, width) in cells.iter().zip(&widths) {
+                line += &left(cell.get(at).map_or("", String::as_str), width + GAP);
+            }
+            text += line.trim_end();
+            text.push('\n');
+        }
     }
-    // Names are in the first column, and stay whole, so that they can be copied.
-    if let Some(names) = table.column_mut(0) {
-        names.set_constraint(ColumnConstraint::ContentWidth);
+    text
+}
+
+/// A line, wrapped if it is wider than its column.
+fn lines_of(line: &str, width: usize) -> Vec<String> {
+    if text_width(line) <= width {
+        return vec![line.to_owned()];
     }
-    table.trim_fmt() + "\n"
+    wrap(line, width, 0)
+}
+
+/// The widths of columns. Those of a table that is too wide are reduced, the widest first, but not
+/// below their words. The first column has names, which stay whole, so that they can be copied.
+fn column_widths(rows: &[Vec<String>], width: usize) -> Vec<usize> {
+    let count = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let column = |at: usize| rows.iter().filter_map(move |row| row.get(at));
+    let widest = |at| {
+        column(at)
+            .flat_map(|cell| cell.lines())
+            .map(text_width)
+            .max()
+    };
+    let limit = |at| if at == 0 { usize::MAX } else { width };
+    let widths = (0..count).map(|at| widest(at).unwrap_or(0).min(limit(at)));
+    let mut widths: Vec<usize> = widths.collect();
+    let word = |at| {
+        let words = column(at).flat_map(|cell| cell.split_whitespace());
+        let words = words.map(text_width).filter(|width| *width <= UNBROKEN);
+        words.max().unwrap_or(1)
+    };
+    let least: Vec<usize> = (0..count).map(word).collect();
+    while widths.iter().sum::<usize>() + GAP * count.saturating_sub(1) > width {
+        let reducible = (1..count).filter(|at| widths[*at] > least[*at]);
+        let Some(at) = reducible.max_by_key(|at| widths[*at]) else {
+            break;
+        };
+        widths[at] -= 1;
+    }
+    widths
 }
 
 /// The width of the terminal, or 80.

@@ -83,7 +83,6 @@ impl Prices {
     }
 }
 
-/// A price in picoseconds.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

@@ -29,9 +29,7 @@ pub struct Profile {
     pub source: String,
     /// Prices that are estimates without a source.
     pub estimated: Vec<String>,
-    /// The prices.
     pub prices: Prices,
-    /// Text of the profile.
     pub text: String,
 }
 
@@ -44,7 +42,6 @@ pub enum ProfileError {
     /// It is not a profile.
     #[error("the processor profile `{name}` is not valid: {source}")]
     Form {
-        /// Its name.
         name: String,
         /// Where and why.
         #[source]
@@ -53,11 +50,8 @@ pub enum ProfileError {
     /// A value is impossible.
     #[error("in the processor profile `{name}`, `{key}` cannot be {value}: {why}")]
     Impossible {
-        /// Its name.
         name: String,
-        /// The key.
         key: String,
-        /// The value.
         value: String,
         /// The valid values.
         why: &'static str,

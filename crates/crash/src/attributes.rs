@@ -75,7 +75,6 @@ pub const ATTRIBUTES: [Attribute; 22] = [
     ),
     ignored(
         "allocated blocks, extents, holes",
-        // no contender
         "POSIX leaves `st_blocks` open; XFS frees blocks that it preallocated behind the end (xfs(5), `allocsize`)",
     ),
     ignored(

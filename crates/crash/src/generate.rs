@@ -9,6 +9,7 @@
 use crate::operation::{Operation, Program, Target};
 use crate::signature::Pattern;
 use crate::simulation::{InodeId, Kind, Simulation};
+use fsdyno_model::random::index;
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::cmp::Reverse;
@@ -583,8 +584,8 @@ fn pick(mut drafts: Vec<Draft>, random: &mut impl Rng) -> Option<Draft> {
     if !random.next_u64().is_multiple_of(4) {
         drafts.retain(|draft| draft.rank == least);
     }
-    let at = random.next_u64() % drafts.len() as u64;
-    Some(drafts.swap_remove(usize::try_from(at).unwrap_or_default()))
+    let at = index(random.next_u64(), drafts.len());
+    Some(drafts.swap_remove(at))
 }
 
 #[cfg(test)]

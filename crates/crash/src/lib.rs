@@ -5,6 +5,8 @@
 //! here performs, mounts or measures: the crate computes from values, and a test can check it
 //! against brute force.
 
+#![warn(missing_docs)]
+
 pub mod attributes;
 pub mod content;
 mod context;

@@ -136,7 +136,7 @@ fn shown_target(target: &Target) -> String {
 /// The command that performs an operation. A descriptor has its name instead of a number.
 fn command(operation: &Operation) -> String {
     let io = |flags: &str, command: &str, target: &Target| {
-        format!("xfs_io {flags}-c '{command}' {}", shown_target(target)) // example
+        format!("xfs_io {flags}-c '{command}' {}", shown_target(target))
     };
     match operation {
         Operation::Mkdir { path } => format!("mkdir {}", quote(path)),

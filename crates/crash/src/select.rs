@@ -8,8 +8,7 @@ use crate::states::WindowStates;
 use crate::trace::Data;
 pub use fsdyno_model::BlockRole as Role;
 use fsdyno_model::exploration::StateClass;
-use rand_core::{Rng, SeedableRng};
-use rand_xoshiro::SplitMix64;
+use fsdyno_model::random::Random;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// The role of a request, by its first sector and its bytes; a write of zeros or a discard has none.
@@ -330,7 +329,7 @@ impl Selected<'_> {
                     selection.garbage.insert(place, None);
                 }
                 if class == StateClass::C3 && change.sectors > 1 && random.index(2) == 0 {
-                    let part = random.part(change.sectors);
+                    let part = part(&mut random, change.sectors);
                     selection.torn.insert(place, part);
                 }
             }
@@ -362,37 +361,21 @@ pub fn sample_windows(count: usize, most: usize, seed: u64) -> BTreeSet<usize> {
     chosen
 }
 
-/// Pseudorandom numbers of a seed.
-struct Random(SplitMix64);
-
-impl Random {
-    fn new(seed: u64) -> Self {
-        Self(SplitMix64::seed_from_u64(seed))
-    }
-
-    /// A number below `bound`, which is not 0.
-    fn index(&mut self, bound: usize) -> usize {
-        let wide = u128::from(self.0.next_u64()) * bound as u128;
-        // The high half of a product with a factor below 2^64 is below the other.
-        usize::try_from(wide >> 64).unwrap_or_default()
-    }
-
-    /// A part of a request: of a small one any sectors, of a large one a range.
-    fn part(&mut self, sectors: u64) -> SectorSet {
-        let size = usize::try_from(sectors).unwrap_or(usize::MAX);
-        let any = size <= 16 && self.index(2) == 0;
-        let part = if any {
-            let kept: Vec<u64> = (0..sectors).filter(|_| self.index(2) == 0).collect();
-            SectorSet::of(kept)
-        } else {
-            let (one, other) = (self.index(size) as u64, self.index(size) as u64);
-            SectorSet::of(one.min(other)..one.max(other))
-        };
-        if part.count() == 0 {
-            SectorSet::of(0..1)
-        } else {
-            part
-        }
+/// A part of a request: of a small one any sectors, of a large one a range.
+fn part(random: &mut Random, sectors: u64) -> SectorSet {
+    let size = usize::try_from(sectors).unwrap_or(usize::MAX);
+    let any = size <= 16 && random.index(2) == 0;
+    let part = if any {
+        let kept: Vec<u64> = (0..sectors).filter(|_| random.index(2) == 0).collect();
+        SectorSet::of(kept)
+    } else {
+        let (one, other) = (random.index(size) as u64, random.index(size) as u64);
+        SectorSet::of(one.min(other)..one.max(other))
+    };
+    if part.count() == 0 {
+        SectorSet::of(0..1)
+    } else {
+        part
     }
 }
 

@@ -385,8 +385,14 @@ fn check(steps: &[Step], depth: usize, classes: &[StateClass]) {
     assert_eq!(states.windows().last().unwrap().end, definition.events);
 }
 
+/// The usual number of random cases, or as many times more as `FSDYNO_CASES` says.
+fn cases(usual: u32) -> u32 {
+    let times = std::env::var("FSDYNO_CASES").ok();
+    usual * times.and_then(|times| times.parse().ok()).unwrap_or(1)
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(96), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn the_explorer_finds_exactly_the_states_of_the_definition(

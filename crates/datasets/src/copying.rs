@@ -100,7 +100,6 @@ impl<'s> Copier<'s> {
         Ok((copier, roots))
     }
 
-    /// Copies the contents of a directory.
     pub fn copy_directory_contents(
         &mut self,
         from: BorrowedFd<'_>,

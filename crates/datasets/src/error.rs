@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 
 /// A dataset that cannot be opened or created.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs, reason = "the message describes the fields")]
 pub enum DatasetError {
     /// No generator has that name.
     #[error(
@@ -111,7 +110,6 @@ pub enum DatasetError {
 pub struct Refusal {
     /// The entry.
     pub path: PathBuf,
-    /// The reason.
     pub reason: String,
 }
 

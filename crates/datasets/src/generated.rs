@@ -68,7 +68,6 @@ pub(super) type Emit = fn(Seed, f64, &mut dyn Sink) -> Result<(), DatasetError>;
 pub struct File {
     /// Its size in bytes.
     pub size: u64,
-    /// Its content.
     pub content: Content,
     /// The seed of its content.
     pub seed: Seed,
@@ -95,7 +94,6 @@ impl File {
 pub trait Sink {
     /// A directory begins: the following entries are in it.
     fn enter(&mut self, name: &str, mtime: u64) -> Result<(), DatasetError>;
-    /// A file.
     fn file(&mut self, name: &str, file: &File) -> Result<(), DatasetError>;
     /// The last open directory is complete.
     fn leave(&mut self) -> Result<(), DatasetError>;

@@ -102,7 +102,6 @@ impl Identity {
         &self.choice
     }
 
-    /// Its content.
     pub fn content(&self) -> &DatasetContent {
         &self.content
     }

@@ -19,7 +19,6 @@ const PATH_MAX: usize = 4095;
 pub struct Member {
     /// Its path, without `.` components; empty for the root itself.
     pub path: Vec<u8>,
-    /// Its kind.
     pub kind: MemberKind,
     /// Its permissions.
     pub mode: u32,
@@ -33,7 +32,6 @@ pub struct Member {
     pub modified: (i64, u32),
 }
 
-/// The kind of a member.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MemberKind {
     /// A regular file.
@@ -43,13 +41,11 @@ pub enum MemberKind {
         /// Whether it was stored without its holes.
         sparse: bool,
     },
-    /// A directory.
     Directory,
     /// A symbolic link to that target.
     Symlink(Vec<u8>),
     /// A hard link to that member (without `.` components).
     HardLink(Vec<u8>),
-    /// A FIFO.
     Fifo,
     /// A device node.
     Device {

@@ -1,24 +1,9 @@
 //! Seeds and random numbers. Every entry of a dataset has its own seed, so that files have
 //! different contents and any entry can be generated separately.
 //!
-//! Only integer arithmetic and exactly rounded operations are used: all machines give the same
-//! numbers.
+//! All machines give the same numbers.
 
-/// 2^64 divided by the golden ratio: the increment of `SplitMix64` (Steele, Lea and Flood, 2014),
-/// and the step of the additive recurrence in [`Spread`].
-const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
-
-/// The finaliser of `SplitMix64`: a bijection that leaves no visible pattern.
-fn mix(mut z: u64) -> u64 {
-    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    z ^ (z >> 31)
-}
-
-/// A number in the open interval from 0 to 1.
-fn unit_of(bits: u64) -> f64 {
-    ((bits >> 11) as f64 + 0.5) / 9_007_199_254_740_992.0
-}
+use fsdyno_model::random::{self, GOLDEN, mix};
 
 /// The seed of a dataset, of a part of it, or of one entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,9 +38,9 @@ impl Seed {
         self.0
     }
 
-    /// A number below `limit`, by multiplication (Lemire, 2019; its bias is below 2^-32 here).
+    /// A number below `limit`.
     pub fn below(self, limit: u64) -> u64 {
-        ((u128::from(self.0) * u128::from(limit)) >> 64) as u64
+        random::below(self.0, limit)
     }
 }
 
@@ -76,7 +61,7 @@ impl Spread {
     /// The next number.
     pub fn draw(&mut self) -> f64 {
         self.next = self.next.wrapping_add(GOLDEN);
-        unit_of(self.next)
+        random::unit(self.next)
     }
 }
 

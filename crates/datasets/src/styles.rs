@@ -19,7 +19,6 @@ pub struct Style {
 /// A piece of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Piece {
-    /// A literal.
     Literal(&'static str),
     /// A number of words between these bounds, separated by blanks.
     Words(u8, u8),

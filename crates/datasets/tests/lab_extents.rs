@@ -265,7 +265,7 @@ fn numbers_after(text: &str, word: &str) -> Vec<u64> {
 #[test]
 fn free_extents_are_as_many_as_the_file_system_keeps_account_of_bitmaps_included() {
     // So small a group turns into bitmaps with few holes.
-    let mkfs: &[&str] = &["mkfs.btrfs", "-q", "-m", "single"]; // example
+    let mkfs: &[&str] = &["mkfs.btrfs", "-q", "-m", "single"];
     let test = "free_extents_are_as_many_as_the_file_system_keeps_account_of";
     let Some(mounted) = mounted(mkfs, "max_inline=0", test) else {
         return;

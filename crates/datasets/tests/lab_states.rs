@@ -88,7 +88,7 @@ fn listing(root: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     found
 }
 
-const FILE_SYSTEMS: [&str; 3] = ["ext4", "xfs", "btrfs"]; // example
+const FILE_SYSTEMS: [&str; 3] = ["ext4", "xfs", "btrfs"];
 
 #[test]
 fn utilisation_is_as_requested_in_every_manner_even_nearly_full() {
@@ -141,7 +141,7 @@ fn utilisation_outlives_an_unmount() {
 
 #[test]
 fn the_same_seed_brings_the_same_about() {
-    let make = || Mounted::make("ext4", "the_same_seed_brings_the_same_about"); // example
+    let make = || Mounted::make("ext4", "the_same_seed_brings_the_same_about");
     let (Some(one), Some(two)) = (make(), make()) else {
         return;
     };
@@ -175,7 +175,7 @@ fn age_leaves_more_extents_than_filling() {
 #[test]
 fn a_fuller_file_system_is_refused_and_a_run_can_be_cancelled() {
     let Some(mounted) = Mounted::make("ext4", "a_fuller_file_system_is_refused") else {
-        return; // example
+        return;
     };
     let size = 200 << 20;
     let file = File::create(mounted.at().join("large")).unwrap();
@@ -194,7 +194,7 @@ fn a_fuller_file_system_is_refused_and_a_run_can_be_cancelled() {
 fn progress_rises_to_its_end_and_a_run_is_cancelled_within_a_piece() {
     const PIECE: u64 = 1 << 20;
     for (fill, age) in [("60%", 0), ("60%:fragmented", 0), ("40%", 1)] {
-        let make = || Mounted::make("ext4", "progress_rises_to_its_end"); // example
+        let make = || Mounted::make("ext4", "progress_rises_to_its_end");
         let (Some(whole), Some(stopped)) = (make(), make()) else {
             return;
         };

@@ -4,7 +4,8 @@
 //! `cargo run --release -p fsdyno-disk --example requests [PROFILE]`
 
 use fsdyno_disk::profiles::ALL;
-use fsdyno_disk::{Disk, Faults, Kind, Memory, Profile, Random, Recorder, Request};
+use fsdyno_disk::{Disk, Faults, Kind, Memory, Profile, Recorder, Request};
+use fsdyno_model::random::Random;
 use fsdyno_model::{Bytes, Nanos};
 use std::time::Instant;
 

@@ -77,7 +77,6 @@ struct Open {
 
 /// A request that the disk rejects, or an I/O error of its contents.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs, reason = "the message describes the fields")]
 pub enum SubmitError {
     /// The extent ends beyond the end of the disk.
     #[error(

@@ -16,7 +16,6 @@ pub mod models;
 mod pending;
 mod power_cut;
 pub mod profiles;
-mod random;
 pub mod record;
 mod request;
 mod store;
@@ -28,7 +27,6 @@ pub use faults::{FaultPlan, Faults};
 pub use models::Work;
 pub use power_cut::{PowerCutReport, Remains};
 pub use profiles::{Profile, ProfileError};
-pub use random::Random;
 pub use record::{Payloads, Recorder};
 pub use request::{Causes, Completion, Failure, Kind, Request, SECTOR};
 pub use store::{

@@ -5,8 +5,8 @@
 //! submitted one wins.
 
 use crate::pending::{Pending, VolatileWrite};
-use crate::random::Random;
 use crate::store::{Store, StoreError};
+use fsdyno_model::random::Random;
 use serde::{Deserialize, Serialize};
 
 /// Selects the volatile writes that may survive a power cut.

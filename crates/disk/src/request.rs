@@ -10,7 +10,6 @@ pub const SECTOR: u64 = 512;
 /// Kind of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
-    /// Read.
     Read,
     /// Write with a payload.
     Write,
@@ -23,7 +22,6 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// All kinds.
     pub const ALL: [Self; 5] = [
         Self::Read,
         Self::Write,
@@ -32,7 +30,6 @@ impl Kind {
         Self::Flush,
     ];
 
-    /// Name of the kind.
     pub fn name(self) -> &'static str {
         match self {
             Self::Read => "read",
@@ -60,7 +57,6 @@ impl fmt::Display for Kind {
 pub struct Request {
     /// Identifier that the transport chooses. The completion repeats it.
     pub id: u64,
-    /// Kind of the request.
     pub kind: Kind,
     /// Force unit access (FUA): the write is on the medium before it completes.
     pub fua: bool,
@@ -102,7 +98,6 @@ impl Request {
 /// A completed request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Completion {
-    /// The request.
     pub request: Request,
     /// Place in the order of submissions, from 0. Unique for the lifetime of the disk.
     pub order: u64,

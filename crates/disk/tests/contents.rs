@@ -285,9 +285,15 @@ fn a_smaller_capacity_gives_the_first_part_of_the_disk() {
     assert!(part[2].causes.seek < 9_000_000, "{:?}", part[2]);
 }
 
+/// The usual number of random cases, or as many times more as `FSDYNO_CASES` says.
+fn cases(usual: u32) -> u32 {
+    let times = std::env::var("FSDYNO_CASES").ok();
+    usual * times.and_then(|times| times.parse().ok()).unwrap_or(1)
+}
+
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: 20,
+        cases: cases(20),
         failure_persistence: None,
         ..ProptestConfig::default()
     })]

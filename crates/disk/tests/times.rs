@@ -3,8 +3,9 @@
 
 use fsdyno_disk::models::hdd::SeekSpec;
 use fsdyno_disk::profiles::Timing;
-use fsdyno_disk::{Completion, Disk, Faults, Kind, Memory, Profile, Random, Request};
+use fsdyno_disk::{Completion, Disk, Faults, Kind, Memory, Profile, Request};
 use fsdyno_model::Nanos;
+use fsdyno_model::random::Random;
 use std::collections::BTreeMap;
 use std::path::Path;
 

@@ -9,9 +9,7 @@ use std::path::{Path, PathBuf};
 /// A text that comes with fsdyno.
 #[derive(Debug, Clone, Copy)]
 pub struct BuiltIn {
-    /// Its name.
     pub name: &'static str,
-    /// The text.
     pub text: &'static str,
 }
 
@@ -28,7 +26,6 @@ macro_rules! built_in {
 
 /// A name without a text.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs, reason = "the message describes the fields")]
 pub enum NamedError {
     /// No built-in text and no file has this name.
     #[error("`{name}` is no {what} and no file ({suggestion})")]

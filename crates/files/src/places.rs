@@ -45,17 +45,22 @@ pub enum NoPlaces {
     NoHome,
 }
 
+/// The home directory of uid 0 in the password database (passwd(5)), if it is absolute.
+fn home_of_root(database: &str) -> Option<PathBuf> {
+    let mut entries = database.lines().map(|line| line.split(':'));
+    let mut entry = entries.find(|entry| entry.clone().nth(2) == Some("0"))?;
+    let home = PathBuf::from(entry.nth(5)?);
+    home.is_absolute().then_some(home)
+}
+
 /// The base directories of the effective user.
 ///
 /// Root: below the home directory in the password database, unless [`use_environment`] was called.
 /// Others: the XDG variables if they are set to absolute paths, otherwise below `HOME`.
 pub fn of_effective_user() -> Result<Places, NoPlaces> {
     if !from_environment() {
-        let entry = nix::unistd::User::from_uid(nix::unistd::Uid::from_raw(0));
-        let home = entry.ok().flatten().map(|user| user.dir);
-        let home = home
-            .filter(|home| home.is_absolute())
-            .ok_or(NoPlaces::NoEntry)?;
+        let database = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+        let home = home_of_root(&database).ok_or(NoPlaces::NoEntry)?;
         return Ok(Places {
             data: home.join(".local/share"),
             state: home.join(".local/state"),
@@ -75,4 +80,25 @@ pub fn of_effective_user() -> Result<Places, NoPlaces> {
         state: base("XDG_STATE_HOME", ".local/state"),
         cache: base("XDG_CACHE_HOME", ".cache"),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::home_of_root;
+    use std::path::Path;
+
+    #[test]
+    fn the_home_of_root_is_that_of_the_password_database() {
+        let found = |database| home_of_root(database);
+        let database = "daemon:x:1:1:daemon:/usr/sbin:/bin/sh\nadmin:x:0:0:,,,:/root:/bin/sh\n";
+        assert_eq!(found(database).as_deref(), Some(Path::new("/root")));
+        for unusable in [
+            "",
+            "root",
+            "root:x:0:0:root:home:/bin/sh",
+            "a:x:10:0::/home/a:",
+        ] {
+            assert_eq!(found(unusable), None, "{unusable}");
+        }
+    }
 }

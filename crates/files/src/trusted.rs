@@ -41,7 +41,6 @@ pub enum Access {
 
 /// The reason why a file or directory is not used.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs, reason = "the message describes the fields")]
 pub enum Untrusted {
     /// Another user could have written it, or it is not a plain file or directory.
     #[error("{} is not trusted: {why}", path.display())]

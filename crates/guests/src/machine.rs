@@ -11,7 +11,6 @@ use std::path::Path;
 
 /// The error of a guest that could not be started.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs, reason = "the message describes the fields")]
 pub enum GuestError {
     /// The kernel does not exist or cannot be used.
     #[error(transparent)]
@@ -51,7 +50,6 @@ impl GuestError {
 pub enum Machine {
     /// User-mode Linux.
     Uml(Uml),
-    /// QEMU.
     Qemu(Qemu),
 }
 

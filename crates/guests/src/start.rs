@@ -18,7 +18,6 @@ pub(crate) const MACHINE: &str = "FSDYNO_MACHINE";
 /// The resources of a guest.
 #[derive(Debug, Clone)]
 pub struct Setting<'a> {
-    /// Its memory.
     pub memory: Bytes,
     /// Its number of processors. User-mode Linux has one.
     pub processors: u32,

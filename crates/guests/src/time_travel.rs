@@ -48,7 +48,6 @@ const ABILITIES: [&str; 3] = [
     "CONFIG_VIRTIO_BLK=y",
 ];
 
-/// The socket of a disk.
 pub fn disk_socket(number: usize) -> String {
     format!("disk{number}")
 }
@@ -74,7 +73,6 @@ fn virtual_time_kernel(machine: &Machine) -> Result<&Uml, GuestError> {
 /// The resources of a guest, and the random numbers that it draws.
 #[derive(Debug, Clone, Copy)]
 pub struct Setting {
-    /// Its memory.
     pub memory: Bytes,
     /// The number of its disks.
     pub disks: usize,

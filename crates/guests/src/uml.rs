@@ -29,7 +29,6 @@ const SHARED_MEMORY: &str = "/dev/shm";
 
 /// The error of a kernel that cannot be started.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs, reason = "the message describes the fields")]
 pub enum UmlError {
     /// The program did not run.
     #[error("cannot run {} for a guest: {cause}", kernel.display())]
@@ -64,7 +63,6 @@ pub fn need() -> Need {
 pub struct Uml {
     /// The program.
     pub kernel: PathBuf,
-    /// Its release.
     pub release: String,
     /// The directory of its modules, if there is one.
     pub modules: Option<PathBuf>,

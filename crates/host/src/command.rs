@@ -64,7 +64,6 @@ pub struct Finished {
 
 /// The reason why a program did not run to its end.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs, reason = "the message describes the fields")]
 pub enum CommandError {
     /// There is no such program.
     #[error("program `{program}` is not on the path ({path}); `fsdyno doctor` names its package")]

@@ -299,7 +299,7 @@ fn attach(mount: &OwnedFd, directory: BorrowedFd<'_>, name: &CStr) -> rustix::io
 }
 
 fn tmpfs(mode: &CStr) -> rustix::io::Result<OwnedFd> {
-    mount_of(c"tmpfs", &[(c"mode", mode)]) // no contender
+    mount_of(c"tmpfs", &[(c"mode", mode)])
 }
 
 /// A new file system, mounted nowhere.

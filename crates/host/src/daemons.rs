@@ -36,7 +36,6 @@ pub struct Running {
 
 /// The reason why there is no daemon.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs, reason = "the message describes the fields")]
 pub enum DaemonError {
     /// It would import pools of the user.
     #[error(
@@ -231,7 +230,6 @@ fn hide(file: &Path) -> Result<(), DaemonError> {
     let Some(directory) = file.parent().filter(|_| file.exists()) else {
         return Ok(());
     };
-    // no contender
     let memory = "tmpfs";
     mount(memory, directory, memory, MountFlags::empty(), None).map_err(DaemonError::work_dir(
         format!("hide {} of the host", file.display()),

@@ -28,7 +28,6 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// The operation of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
-    /// Reads.
     Read,
     /// Writes; refused by a device.
     Write,
@@ -36,7 +35,6 @@ pub enum Action {
     Flush,
 }
 
-/// A request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DirectRequest {
     /// Its operation.
@@ -52,7 +50,6 @@ pub type DirectTime = (u64, u64);
 
 /// The reason why direct I/O failed.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs, reason = "the message describes the fields")]
 pub enum DirectError {
     /// It cannot be opened.
     #[error("cannot open {} for direct I/O: {cause}{}", path.display(), advice(cause))]

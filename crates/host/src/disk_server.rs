@@ -57,7 +57,6 @@ pub enum ServedError {
     Made {
         /// The operation, as a verb.
         act: String,
-        /// The cause.
         #[source]
         cause: io::Error,
     },
@@ -139,7 +138,6 @@ impl ServedDisk {
         Ok(())
     }
 
-    /// The file that is the disk.
     pub fn file(&self) -> &Path {
         &self.file
     }

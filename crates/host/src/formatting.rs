@@ -12,7 +12,6 @@ use std::path::{Path, PathBuf};
 
 /// The reason why a device was not opened.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs, reason = "the message describes the fields")]
 pub enum OpenError {
     /// It is neither a regular file nor a block device.
     #[error("{} is {what}; a block device or an existing file (truncate -s SIZE FILE) is possible", path.display())]

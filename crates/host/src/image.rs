@@ -17,7 +17,6 @@ use std::path::{Path, PathBuf};
 
 /// The reason why an image or a scratch directory could not be made.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs, reason = "the message describes the fields")]
 pub enum ImageError {
     /// Something of that name is there already.
     #[error("{} exists already; remove it or choose another directory", path.display())]

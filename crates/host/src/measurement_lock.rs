@@ -58,10 +58,7 @@ pub enum Grant {
 pub enum LockError {
     /// Another process held the lock for all of the time.
     #[error("{holder} measures on this machine")]
-    Busy {
-        /// The holder.
-        holder: Holder,
-    },
+    Busy { holder: Holder },
     /// The user interrupted the wait.
     #[error("interrupted")]
     Stopped,

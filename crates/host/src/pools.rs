@@ -66,7 +66,6 @@ impl HeldPool {
         })
     }
 
-    /// The pool.
     pub fn pool(&self) -> &Pool {
         &self.pool
     }

@@ -101,7 +101,6 @@ impl Signal {
     /// All handled signals.
     pub const ALL: [Self; 3] = [Self::Interrupt, Self::Terminate, Self::HangUp];
 
-    /// Its number.
     pub fn number(self) -> i32 {
         match self {
             Self::Interrupt => SIGINT,

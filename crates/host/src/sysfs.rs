@@ -76,7 +76,6 @@ impl Block {
         }
     }
 
-    /// Its partitions.
     pub fn partitions(&self) -> io::Result<Vec<Self>> {
         let mut partitions = Vec::new();
         for entry in fs::read_dir(&self.folder)? {

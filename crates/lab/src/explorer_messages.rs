@@ -14,14 +14,10 @@ pub(crate) enum Command {
     /// Make the file system, and let it finish its work in the background.
     Prepare,
     /// Mount it, perform a program, and unmount it.
-    Perform {
-        /// The program.
-        program: Program,
-    },
+    Perform { program: Program },
     /// Mount it, run an application in its root, and unmount it. Each line that the application
     /// prints is an operation that has returned.
     Execute {
-        /// Its shell command.
         shell: String,
         /// Stop the application at each line, and freeze the file system before the line is
         /// reported.
@@ -91,15 +87,9 @@ pub(crate) enum Answer {
         kernel: Vec<String>,
     },
     /// The file system was recovered, or could not be.
-    Recovered {
-        /// The report.
-        report: Box<RecoveryReport>,
-    },
+    Recovered { report: Box<RecoveryReport> },
     /// The command could not be performed.
-    Refused {
-        /// The reason.
-        reason: String,
-    },
+    Refused { reason: String },
 }
 
 /// The report of a guest on the recovery of a crash state.

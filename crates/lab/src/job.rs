@@ -20,11 +20,8 @@ const LONGEST_WAIT_NS: u64 = 30_000_000_000;
 pub struct Job<'a> {
     /// The plan it belongs to.
     pub plan: &'a Plan,
-    /// The cell.
     pub cell: Cell,
-    /// The contender.
     pub contender: &'a Contender,
-    /// The workload.
     pub workload: &'a Workload,
     /// The recipe of its file system.
     pub recipe: &'static dyn Filesystem,
@@ -87,7 +84,7 @@ impl<'a> Job<'a> {
         let count = u64::from(self.contender.layout.devices);
         let size = self.image_bytes.0.saturating_mul(count);
         self.plan.images_in_memory().then(|| Step::Mount {
-            fstype: "tmpfs".to_owned(), // no contender
+            fstype: "tmpfs".to_owned(),
             source: "fsdyno".to_owned(),
             target: scratch.join("images"),
             options: vec![format!("size={size}"), "mode=0700".to_owned()],

@@ -11,27 +11,17 @@ use serde::{Deserialize, Serialize};
 pub enum Task {
     /// Report what is missing for this plan.
     #[serde(rename = "look")]
-    Survey {
-        /// The plan.
-        plan: Box<Plan>,
-    },
+    Survey { plan: Box<Plan> },
     /// Run this cell; the disks of the guest are the devices of its contender.
-    Run {
-        /// The plan.
-        plan: Box<Plan>,
-        /// The cell.
-        cell: Cell,
-    },
+    Run { plan: Box<Plan>, cell: Cell },
     /// Make the file system of the contender and write with that seed, until the power cut.
     Write {
         /// The contender; the disks of the guest are its devices.
         contender: Box<Contender>,
-        /// The seed.
         seed: u64,
     },
     /// Recover the file system of the contender and judge it.
     Recover {
-        /// The contender.
         contender: Box<Contender>,
         /// The seed of the writes.
         seed: u64,
@@ -67,7 +57,6 @@ pub enum GuestMessage {
         kernel: String,
         /// The version of the kernel, with its build time.
         build: String,
-        /// Its processors.
         processors: u64,
         /// The memory its kernel has, bytes.
         memory: u64,
@@ -83,10 +72,7 @@ pub enum GuestMessage {
         missing: Missing,
     },
     /// An event of the cell.
-    Happened {
-        /// The event.
-        event: Event,
-    },
+    Happened { event: Event },
     /// A phase has reached this point: all later disk requests follow this message.
     Marked {
         /// The point.
@@ -97,10 +83,7 @@ pub enum GuestMessage {
     /// Report the processor time of the guest's kernel.
     KernelTime,
     /// The cell ended.
-    Ended {
-        /// Its record.
-        record: Box<CellRecord>,
-    },
+    Ended { record: Box<CellRecord> },
     /// This number of operations is durable.
     Acknowledged {
         /// The number.
@@ -112,10 +95,7 @@ pub enum GuestMessage {
         recovery: Box<Recovery>,
     },
     /// The task could not be started or continued.
-    Refused {
-        /// The reason.
-        reason: String,
-    },
+    Refused { reason: String },
 }
 
 #[cfg(test)]

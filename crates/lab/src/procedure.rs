@@ -45,7 +45,6 @@ pub trait CellExecutor {
     fn skip(&mut self, _skipped: &SkippedPhase) {}
     /// Compares the newest tree with its source, or with the end of a recording.
     fn verify(&mut self, job: &Job<'_>, phase: &PhasePlan, needs: Needs) -> Result<(), CellEnd>;
-    /// Unmounts.
     fn unmount(&mut self) -> Result<(), CellEnd>;
     /// Runs the checker.
     fn check(&mut self, check: &Check) -> Result<(), CellEnd>;

@@ -59,7 +59,7 @@ fn lines_of(plan: &Plan, block: u32) -> Vec<String> {
 
 #[test]
 fn a_block_has_a_separate_dataset_with_vary() {
-    let mut plan = plan("ext4", &["copy"], None); // example
+    let mut plan = plan("ext4", &["copy"], None);
     plan.repeats = 3;
     // The first line names the block.
     assert_eq!(lines_of(&plan, 2)[1..], lines(&plan)[1..]);
@@ -98,7 +98,7 @@ fn a_block_has_a_separate_dataset_with_vary() {
 #[test]
 fn the_space_of_all_simultaneous_trees_is_counted() {
     let peak = |kinds: &[&str]| {
-        let plan = plan("ext4", kinds, None); // example
+        let plan = plan("ext4", kinds, None);
         Preflight::of(&plan, &CancelToken::new()).unwrap().need.0
     };
     let tree = peak(&["read"]);
@@ -117,18 +117,18 @@ fn a_plan_without_room_or_with_a_wrong_order_is_refused_first() {
             .unwrap()
             .to_string()
     };
-    let small = refusal(&plan("ext4", &["copy"], Some(Bytes(1 << 20)))); // example
+    let small = refusal(&plan("ext4", &["copy"], Some(Bytes(1 << 20))));
     assert!(
         small.contains("--scale") && small.contains("ports"),
         "{small}"
     );
-    let nothing_left = refusal(&plan("ext4", &["delete", "read"], None)); // example
+    let nothing_left = refusal(&plan("ext4", &["delete", "read"], None));
     assert!(nothing_left.contains("read"), "{nothing_left}");
 }
 
 #[test]
 fn phases_that_share_their_files_must_follow_from_each_other() {
-    let mut alone = plan("ext4", &["mongo-copy"], None); // example
+    let mut alone = plan("ext4", &["mongo-copy"], None);
     let reported = Preflight::of(&alone, &CancelToken::new())
         .err()
         .unwrap()
@@ -150,7 +150,7 @@ fn phases_that_share_their_files_must_follow_from_each_other() {
 
 #[test]
 fn a_script_has_all_stages_and_removes_everything() {
-    let text = lines(&plan("btrfs@pool2:noatime", &["untar", "delete"], None)).join("\n"); // example
+    let text = lines(&plan("btrfs@pool2:noatime", &["untar", "delete"], None)).join("\n");
     let order = [
         "truncate -s",
         "LOOP0=$(losetup",
@@ -179,7 +179,7 @@ fn a_script_has_all_stages_and_removes_everything() {
 
 #[test]
 fn a_script_warms_existing_files_for_phases_without_a_tree() {
-    let mut warm = plan("ext4", &["untar", "copy", "mongo-create"], None); // example
+    let mut warm = plan("ext4", &["untar", "copy", "mongo-create"], None);
     for phase in &mut warm.workloads[0].phases {
         phase.cache = CacheState::Warm;
     }
@@ -191,7 +191,7 @@ fn a_script_warms_existing_files_for_phases_without_a_tree() {
 
 #[test]
 fn a_script_counts_extents_after_phases_that_write() {
-    let mut plan = plan("xfs", &["copy", "read"], None); // example
+    let mut plan = plan("xfs", &["copy", "read"], None);
     let counts = |plan: &Plan| {
         let lines = lines(plan);
         let counting = |line: &&String| line.contains("-exec filefrag");
@@ -223,7 +223,7 @@ fn a_state_is_prepared_before_the_dataset_on_an_image_with_room_for_both() {
         preflight.images.of(cell)
     };
     let image = |plan: &Plan| image_of(plan, 0);
-    let mut filled = plan("ext4", &["copy"], None); // example
+    let mut filled = plan("ext4", &["copy"], None);
     filled.scale = 0.2;
     let fresh = image(&filled);
     filled.contenders[0].state = state("95%", 2);
@@ -248,7 +248,7 @@ fn a_state_is_prepared_before_the_dataset_on_an_image_with_room_for_both() {
     let size = image(&filled);
     filled
         .contenders
-        .push(plan("xfs", &[], None).contenders.remove(0)); // example
+        .push(plan("xfs", &[], None).contenders.remove(0));
     filled.contenders.rotate_right(1);
     assert_eq!([image(&filled), image_of(&filled, 1)], [fresh, size]);
     assert!(!lines(&filled).join("\n").contains("fsdyno age"));
@@ -262,7 +262,7 @@ fn a_fill_that_leaves_no_room_is_refused_before_anything_is_made() {
             .unwrap()
             .to_string()
     };
-    let mut small = plan("ext4", &["copy"], Some(Bytes(1 << 30))); // example
+    let mut small = plan("ext4", &["copy"], Some(Bytes(1 << 30)));
     small.scale = 0.1;
     assert!(Preflight::of(&small, &CancelToken::new()).is_ok());
     small.contenders[0].state.fill_permille = Some(990);
@@ -271,7 +271,7 @@ fn a_fill_that_leaves_no_room_is_refused_before_anything_is_made() {
         reported.contains("left of 1.00 GiB") && reported.contains("--fill"),
         "{reported}"
     );
-    let mut huge = plan("ext4", &["copy"], Some(Bytes(1 << 55))); // example
+    let mut huge = plan("ext4", &["copy"], Some(Bytes(1 << 55)));
     assert!(
         Preflight::of(&huge, &CancelToken::new()).is_ok(),
         "an image that stays empty takes no room"
@@ -304,7 +304,7 @@ fn a_script_for_a_directory_neither_mounts_nor_formats() {
 
 #[test]
 fn mount_points_are_in_the_work_dir_and_a_full_directory_has_its_own_remedy() {
-    let mut plan = plan("tmpfs", &["copy"], None); // example
+    let mut plan = plan("tmpfs", &["copy"], None);
     plan.device = DeviceChoice::None;
     plan.work_dir = Some("/srv/mounts".into());
     let text = lines(&plan).join("\n");
@@ -337,7 +337,7 @@ fn mount_points_are_in_the_work_dir_and_a_full_directory_has_its_own_remedy() {
 
 #[test]
 fn phases_that_a_file_system_cannot_do_are_skipped_and_the_others_run() {
-    let mut plan = plan("vfat", &["op-create", "op-link", "op-unlink"], None); // example
+    let mut plan = plan("vfat", &["op-create", "op-link", "op-unlink"], None);
     plan.workloads[0].dataset = DatasetChoice::parse(DatasetChoice::NONE);
     plan.skipped = fsdyno_lab::skipped_phases(&plan.contenders, &plan.workloads);
     let lines = lines(&plan);
@@ -350,7 +350,7 @@ fn phases_that_a_file_system_cannot_do_are_skipped_and_the_others_run() {
         phases,
         [
             "# phase op-create",
-            "# phase op-link is skipped: vfat has no hard links", // example
+            "# phase op-link is skipped: vfat has no hard links",
             "# phase op-unlink"
         ]
     );

@@ -11,7 +11,6 @@ use std::path::{Path, PathBuf};
 /// The reason why a phase failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-#[allow(missing_docs, reason = "the message describes the fields")]
 pub enum LoadError {
     /// A system call failed.
     #[error("{operation} {}: {source}", path.display())]
@@ -54,7 +53,6 @@ pub enum LoadError {
     /// The kind of phase is unknown.
     #[error("unknown kind of phase `{0}`")]
     UnknownKind(String),
-    /// The engine is unknown.
     #[error("unknown engine `{0}`")]
     UnknownEngine(String),
     /// The pattern of a search is invalid.
@@ -146,7 +144,6 @@ impl From<Cancelled> for LoadError {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("cannot read what {program} printed: {missing}")]
 pub struct Unread {
-    /// The program.
     pub program: &'static str,
     /// The expected text, and the text found.
     pub missing: String,

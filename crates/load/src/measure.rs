@@ -52,7 +52,6 @@ pub struct Request<'a> {
     pub phase: &'a PhasePlan,
     /// The engine that runs it.
     pub engine: &'a str,
-    /// The copy method.
     pub copy_method: CopyMethod,
     /// Its work directory.
     pub work_dir: &'a mut WorkDir,
@@ -113,7 +112,6 @@ pub struct Measured {
     pub commands: Vec<ToolCommand>,
     /// Records of the work, each with its source.
     pub notes: Vec<Effective>,
-    /// Warnings.
     pub warnings: Vec<Warning>,
 }
 

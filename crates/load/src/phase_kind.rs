@@ -2,20 +2,17 @@
 
 use fsdyno_model::{Needs, Parameter};
 
-/// A kind of phase.
 #[derive(Debug)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "independent properties of a kind, each read by another caller"
 )]
 pub struct PhaseKind {
-    /// Its name.
     pub name: &'static str,
     /// A description of one line.
     pub title: &'static str,
     /// Its input.
     pub needs: Needs,
-    /// Its parameters.
     pub parameters: &'static [Parameter],
     /// Whether it writes, and so has a time to durable.
     pub writes: bool,

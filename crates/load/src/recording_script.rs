@@ -20,7 +20,7 @@ impl Script {
     pub(crate) fn new(threads: u32) -> Self {
         let about = About {
             fsdyno: "0".to_owned(),
-            filesystem: "ext4".to_owned(), // example
+            filesystem: "ext4".to_owned(),
             root: "/srv".to_owned(),
             ..About::empty()
         };

@@ -123,7 +123,6 @@ pub enum GrammarError {
     #[error("in contender `{text}`: {what}")]
     Malformed { text: String, what: String },
     /// Nothing was named.
-    // example
     #[error("no contender named; write for example --fs ext4,xfs")]
     Empty,
 }

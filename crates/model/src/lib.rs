@@ -1,8 +1,10 @@
 //! The data model of fsdyno.
 //!
 //! All other crates use these types: [`Contender`], [`Workload`], [`Plan`], [`Cell`], [`Sample`],
-//! [`Event`], [`ResultSet`]. They are plain values: no I/O, no clock, no randomness. Stored data
-//! and messages to labs are serialised values of these types.
+//! [`Event`], [`ResultSet`]. They are plain values: no I/O, no clock, and [random numbers](random)
+//! only of a seed. Stored data and messages to labs are serialised values of these types.
+
+#![warn(missing_docs)]
 
 pub mod block_role;
 pub mod cancel;
@@ -30,6 +32,7 @@ pub mod pool;
 pub mod power_cut;
 pub mod printable;
 pub mod provenance;
+pub mod random;
 pub mod requirement;
 pub mod result;
 pub mod sample;

@@ -10,6 +10,7 @@ use crate::kernel_work::ModelCpu;
 use crate::lab::{GuestSize, LabChoice};
 use crate::model_disk::{DiskRecord, ModelDisk};
 use crate::names::short_hash;
+use crate::random::Random;
 use crate::shard::Shard;
 use crate::units::{Bytes, Nanos};
 use schemars::JsonSchema;
@@ -239,15 +240,6 @@ fn is_zero(count: &u32) -> bool {
     *count == 0
 }
 
-/// `SplitMix64` (G. L. Steele, D. Lea and C. H. Flood, "Fast splittable pseudorandom number
-/// generators", OOPSLA 2014): one step of its state, and the output of that state.
-fn mixed(state: u64) -> u64 {
-    let mut z = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
-}
-
 fn usual_margin() -> f64 {
     Plan::MARGIN
 }
@@ -347,7 +339,11 @@ impl Plan {
             return None;
         }
         let parts = [self.seed, vary as u64 + 1, block.into()];
-        Some(parts.into_iter().fold(0, |state, part| mixed(state ^ part)))
+        Some(
+            parts
+                .into_iter()
+                .fold(0, |state, part| Random::new(state ^ part).next_u64()),
+        )
     }
 
     /// What varies between blocks, as text: `dataset, names`; none if nothing does.

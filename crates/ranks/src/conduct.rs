@@ -57,7 +57,6 @@ pub struct Environment<'a> {
     pub addresses: Vec<String>,
     /// The MPI library, for the provenance.
     pub library: String,
-    /// The command line.
     pub command_line: Vec<String>,
     /// The cancellation token that signals set.
     pub stop: &'a CancelToken,

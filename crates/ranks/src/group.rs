@@ -25,7 +25,6 @@ pub trait Group {
 
 /// The reason why the ranks cannot continue together. The program ends all of them.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[allow(missing_docs, reason = "the message describes the fields")]
 pub enum Halt {
     /// The monitor reported a failure.
     #[error("{0}")]

@@ -26,7 +26,6 @@ impl fmt::Display for Member {
     }
 }
 
-/// The name of this host.
 pub fn host_name() -> String {
     rustix::system::uname()
         .nodename()

@@ -4,12 +4,10 @@ use std::ops::RangeInclusive;
 
 /// The reason why a contender cannot be made, mounted or trusted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[allow(missing_docs, reason = "the message describes the fields")]
 pub enum RecipeError {
     /// The file system is unknown.
     #[error("`{name}` is no file system fsdyno knows{}", meant(nearest))]
     UnknownFilesystem { name: String, nearest: Vec<String> },
-    /// The layout is unknown.
     #[error(
         "in contender `{contender}`: `{layout}` is no layout; write {}",
         listed(known)

@@ -50,23 +50,23 @@ mod tests {
     fn a_contender_gives_up_what_its_options_in_effect_cost() {
         let of = |text: &str| gives_up(&Contender::parse(text, &kind_of).unwrap());
         for (text, part) in [
-            ("ext4:nobarrier", "fsync acknowledged"),          // example
-            ("ext4:barrier=0", "fsync acknowledged"),          // example
-            ("ext3:data=writeback", "old data"),               // example
-            ("ext4[-O ^has_journal]", "no journal"),           // example
-            ("ext4[-O^has_journal,^dir_index]", "no journal"), // example
-            ("btrfs:nodatacow,lazytime", "24 hours"),          // example
-            ("zfs:sync=disabled", "fsync acknowledged"),       // example
-            ("zfs[-O sync=disabled]", "fsync acknowledged"),   // example
+            ("ext4:nobarrier", "fsync acknowledged"),
+            ("ext4:barrier=0", "fsync acknowledged"),
+            ("ext3:data=writeback", "old data"),
+            ("ext4[-O ^has_journal]", "no journal"),
+            ("ext4[-O^has_journal,^dir_index]", "no journal"),
+            ("btrfs:nodatacow,lazytime", "24 hours"),
+            ("zfs:sync=disabled", "fsync acknowledged"),
+            ("zfs[-O sync=disabled]", "fsync acknowledged"),
         ] {
             let costs = of(text);
             assert!(costs.is_some_and(|costs| costs.contains(part)), "{text}");
         }
         for text in [
-            "ext4:noatime,data=journal",        // example
-            "ext4:data=writeback,data=ordered", // example
-            "ext4:nobarrier,barrier",           // example
-            "xfs[-m reflink=0]",                // example
+            "ext4:noatime,data=journal",
+            "ext4:data=writeback,data=ordered",
+            "ext4:nobarrier,barrier",
+            "xfs[-m reflink=0]",
         ] {
             assert_eq!(of(text), None, "{text}");
         }

@@ -84,7 +84,7 @@ mod tests {
     #[test]
     fn a_file_system_on_one_device_is_mounted_by_its_uuid() {
         check(
-            "ext4[-O fast_commit]:noatime", // example
+            "ext4[-O fast_commit]:noatime",
             &[
                 "mkfs.ext4 -O fast_commit /dev/DISK",
                 "mkdir -p /srv/data",
@@ -93,7 +93,7 @@ mod tests {
                 "mount /srv/data",
             ],
         );
-        let xfs = of("xfs"); // example
+        let xfs = of("xfs");
         assert_eq!(xfs[0], "mkfs.xfs /dev/DISK");
         assert!(xfs[3].contains(" xfs defaults 0 0"), "{xfs:?}");
     }
@@ -101,7 +101,7 @@ mod tests {
     #[test]
     fn mirrors_are_complete_by_the_file_system_or_by_an_array() {
         check(
-            "xfs@mirror2", // example
+            "xfs@mirror2",
             &[
                 "mdadm --create /dev/md/data -l raid1 -n 2 /dev/DISK1 /dev/DISK2",
                 "mdadm --detail --brief /dev/md/data >> /etc/mdadm/mdadm.conf",
@@ -114,7 +114,7 @@ mod tests {
             ],
         );
         check(
-            "btrfs@mirror2:compress=zstd", // example
+            "btrfs@mirror2:compress=zstd",
             &[
                 "mkfs.btrfs -d raid1 -m raid1 /dev/DISK1 /dev/DISK2",
                 "mkdir -p /srv/data",
@@ -124,18 +124,18 @@ mod tests {
             ],
         );
         check(
-            "zfs@mirror2:compression=on", // example
+            "zfs@mirror2:compression=on",
             &["zpool create -m /srv/data -O compression=on data mirror /dev/DISK1 /dev/DISK2"],
         );
         assert_eq!(
-            of("btrfs@mirror3")[0], // example
+            of("btrfs@mirror3")[0],
             "mkfs.btrfs -d raid1c3 -m raid1c3 /dev/DISK1 /dev/DISK2 /dev/DISK3"
         );
     }
 
     #[test]
     fn a_pool_on_one_array_has_the_profile_of_one_device() {
-        let on_array = of("btrfs@raid1x2"); // example
+        let on_array = of("btrfs@raid1x2");
         assert_eq!(on_array[3], "mkfs.btrfs /dev/md/data");
     }
 

@@ -20,7 +20,6 @@ pub struct MkfsGrammar {
 /// A rejected word with its reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Refusal {
-    /// The word.
     pub word: String,
     /// The reason.
     pub why: String,

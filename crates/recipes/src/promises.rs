@@ -5,7 +5,6 @@ use fsdyno_model::{Contender, DeclaredPromise, ExtraPromise};
 /// A promise beyond POSIX, with the mount options that it depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Documented {
-    /// The promise.
     pub promise: ExtraPromise,
     /// The document that makes it, with its version or date.
     pub source: &'static str,
@@ -64,17 +63,17 @@ mod tests {
         let journal = [OrderedMetadata, AllLinkNames];
         let cases: [(&str, &[ExtraPromise]); 9] = [
             ("ext2", &[]),
-            ("ext4", &[OrderedMetadata, AllLinkNames, ReplaceByRename]), // example
+            ("ext4", &[OrderedMetadata, AllLinkNames, ReplaceByRename]),
             (
                 "ext3:noatime",
                 &[OrderedMetadata, AllLinkNames, ReplaceByRename],
-            ), // example
-            ("ext4:noatime,noauto_da_alloc", &journal),                  // example
-            ("ext4:data=writeback", &journal),                           // example
-            ("xfs", &journal),                                           // example
-            ("btrfs", &[DependentMetadata]),                             // example
-            ("f2fs", &[]),                                               // example
-            ("f2fs:fsync_mode=strict", &[DependentMetadata]),            // example
+            ),
+            ("ext4:noatime,noauto_da_alloc", &journal),
+            ("ext4:data=writeback", &journal),
+            ("xfs", &journal),
+            ("btrfs", &[DependentMetadata]),
+            ("f2fs", &[]),
+            ("f2fs:fsync_mode=strict", &[DependentMetadata]),
         ];
         for (contender, expected) in cases {
             assert_eq!(promises(contender), expected, "{contender}");
@@ -89,8 +88,8 @@ mod tests {
                 .unwrap()
                 .shows_stale_data(&contender)
         };
-        assert!(stale("ext4:data=writeback")); // example
-        assert!(!stale("ext4") && !stale("ext4:data=journal")); // example
-        assert!(stale("jfs") && stale("f2fs") && !stale("xfs")); // example
+        assert!(stale("ext4:data=writeback"));
+        assert!(!stale("ext4") && !stale("ext4:data=journal"));
+        assert!(stale("jfs") && stale("f2fs") && !stale("xfs"));
     }
 }

@@ -42,7 +42,6 @@ pub const UPDATE_FILES_2: i32 = 14;
 /// A system call that is observed.
 #[derive(Debug, Clone, Copy)]
 pub struct Syscall {
-    /// Its name.
     pub name: &'static str,
     /// Its number on this processor.
     pub number: u32,

@@ -36,7 +36,6 @@ pub struct Request {
 pub struct Started {
     /// Entries of the manifest.
     pub entries: u64,
-    /// The recorder.
     pub recorder: Recorder,
     /// The reason why eBPF is not used, if the user chose no observer.
     pub no_ebpf: Option<String>,

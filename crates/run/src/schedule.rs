@@ -4,21 +4,20 @@
 //! the order of the plan, and the contenders of each are shuffled. Compared cells thus run close in
 //! time and in no fixed order, so that drift of the machine affects all contenders equally.
 
+use fsdyno_model::random::Random;
 use fsdyno_model::{Cell, Plan};
-use rand_chacha::ChaCha8Rng;
-use rand_core::{Rng, SeedableRng};
 
 /// The cells of a plan in the order of execution, up to the maximum; of a shard, only its own. Equal
 /// plans have equal orders.
 pub fn schedule(plan: &Plan) -> Vec<Cell> {
-    let mut random = ChaCha8Rng::seed_from_u64(plan.seed);
+    let mut random = Random::new(plan.seed);
     let mut cells = Vec::new();
     let contenders = u32::try_from(plan.contenders.len()).unwrap_or(u32::MAX);
     let workloads = u32::try_from(plan.workloads.len()).unwrap_or(u32::MAX);
     for block in 0..plan.most_repeats() {
         for workload in 0..workloads {
             let mut order: Vec<u32> = (0..contenders).collect();
-            shuffle(&mut order, &mut random);
+            random.shuffle(&mut order);
             for contender in order {
                 let index = u32::try_from(cells.len()).unwrap_or(u32::MAX);
                 cells.push(Cell {
@@ -34,21 +33,6 @@ pub fn schedule(plan: &Plan) -> Vec<Cell> {
         cells.retain(|cell| plan.shard_of(cell, shard.of) == shard);
     }
     cells
-}
-
-/// Fisher-Yates shuffle; rejection sampling makes the draws unbiased.
-fn shuffle(items: &mut [u32], random: &mut impl Rng) {
-    for last in (1..items.len()).rev() {
-        let bound = last as u64 + 1;
-        let limit = u64::MAX - u64::MAX % bound;
-        let draw = loop {
-            let draw = random.next_u64();
-            if draw < limit {
-                break draw % bound;
-            }
-        };
-        items.swap(last, usize::try_from(draw).unwrap_or(last));
-    }
 }
 
 #[cfg(test)]

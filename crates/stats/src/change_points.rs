@@ -1,9 +1,7 @@
 //! Change points of a series of figures: the places at which its level changes.
 
 use crate::describe::median;
-use rand_core::Rng as _;
-use rand_core::SeedableRng as _;
-use rand_xoshiro::SplitMix64;
+use fsdyno_model::random::Random;
 
 /// The minimum number of figures on each side of a change point. The distances within one figure
 /// are undefined.
@@ -125,7 +123,7 @@ fn exceeds(before: f64, after: f64, margin: f64) -> bool {
 fn divide(values: &[f64], level: f64) -> Vec<(usize, f64)> {
     // Relative changes are equal distances on this scale. A count may be zero.
     let logs: Vec<f64> = values.iter().map(|value| value.ln_1p()).collect();
-    let mut random = SplitMix64::seed_from_u64(SEED);
+    let mut random = Random::new(SEED);
     let mut found: Vec<(usize, f64)> = Vec::new();
     loop {
         let bounds = bounds(&found, values.len());
@@ -202,7 +200,7 @@ fn significance(
     values: &[f64],
     bounds: &[(usize, usize)],
     statistic: f64,
-    random: &mut SplitMix64,
+    random: &mut Random,
 ) -> f64 {
     let mut shuffled = values.to_vec();
     let mut reached = 1;
@@ -210,21 +208,12 @@ fn significance(
     let least = statistic - 1e-9 * statistic.abs();
     for _ in 0..PERMUTATIONS {
         for (start, end) in bounds {
-            shuffle(&mut shuffled[*start..*end], random);
+            random.shuffle(&mut shuffled[*start..*end]);
         }
         let other = best(&shuffled, bounds);
         reached += u32::from(other.is_some_and(|(_, other)| other >= least));
     }
     f64::from(reached) / f64::from(PERMUTATIONS + 1)
-}
-
-/// Fisher-Yates shuffle.
-fn shuffle(values: &mut [f64], random: &mut SplitMix64) {
-    for last in (1..values.len()).rev() {
-        // The bias of the remainder is below 2^-50 for a series of this length.
-        let other = random.next_u64() % (last as u64 + 1);
-        values.swap(last, usize::try_from(other).unwrap_or(last));
-    }
 }
 
 fn with_levels(values: &[f64], found: &[(usize, f64)]) -> Vec<ChangePoint> {
@@ -252,9 +241,9 @@ mod tests {
     };
 
     /// Normal figures of a seed, by the sum of uniform ones.
-    fn noise(random: &mut SplitMix64) -> f64 {
+    fn noise(random: &mut Random) -> f64 {
         let uniform =
-            |random: &mut SplitMix64| (random.next_u64() >> 11) as f64 / 9.007_199_254_740_992e15;
+            |random: &mut Random| (random.next_u64() >> 11) as f64 / 9.007_199_254_740_992e15;
         (0..12).map(|_| uniform(random)).sum::<f64>() - 6.0
     }
 
@@ -298,7 +287,7 @@ mod tests {
 
     #[test]
     fn planted_changes_are_found_at_their_places() {
-        let mut random = SplitMix64::seed_from_u64(1);
+        let mut random = Random::new(1);
         let levels = [(12, 100.0), (9, 112.0), (15, 95.0)];
         let mut values = Vec::new();
         for (count, level) in levels {
@@ -324,7 +313,7 @@ mod tests {
         let level = 0.05;
         let mut wrong = 0;
         for seed in 0..200 {
-            let mut random = SplitMix64::seed_from_u64(1000 + seed);
+            let mut random = Random::new(1000 + seed);
             // Skewed noise.
             let values: Vec<f64> = (0..16)
                 .map(|_| 100.0 * (0.05 * noise(&mut random)).exp())

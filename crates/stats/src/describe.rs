@@ -43,7 +43,6 @@ fn middle(sorted: &[f64]) -> f64 {
     (low + (high - low) / 2.0).clamp(low, high)
 }
 
-/// The median.
 pub(crate) fn median(values: &[f64]) -> Option<f64> {
     Some(middle(&sorted(values)?))
 }

@@ -15,6 +15,8 @@
 //! Samples must not contain NaN or infinite values. A function that finds one returns `None`, or
 //! ignores it if its documentation states that.
 
+#![warn(missing_docs)]
+
 mod bisection;
 mod change_points;
 mod covariance;

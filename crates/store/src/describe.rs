@@ -9,7 +9,6 @@ const MEANINGS: &str = include_str!("schema/columns.txt");
 /// A table or a view.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Table {
-    /// Its name.
     pub name: String,
     /// The meaning of a row, in Markdown.
     pub about: String,
@@ -20,7 +19,6 @@ pub struct Table {
 /// A column of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Column {
-    /// Its name.
     pub name: String,
     /// The type of its values; empty for an expression of a view.
     pub kind: String,

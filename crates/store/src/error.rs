@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 
 /// The reason why an operation on a store failed.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs, reason = "the message describes the fields")]
 pub enum StoreError {
     /// The store does not exist.
     #[error(

@@ -16,7 +16,6 @@ use std::collections::BTreeSet;
 /// An exploration without its programs.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct ExplorationSummary {
-    /// Its id.
     pub id: String,
     /// When it began: nanoseconds since 1970 (UTC).
     pub started_unix_ns: u64,

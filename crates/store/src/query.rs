@@ -19,7 +19,6 @@ use std::collections::{BTreeSet, HashMap};
 /// A run in a list of runs.
 #[derive(Debug, Clone, Serialize, PartialEq, Eq)]
 pub struct RunSummary {
-    /// Its id.
     pub id: String,
     /// The suite or the user's name for its plan.
     pub name: String,

@@ -26,7 +26,6 @@ pub enum Named {
 }
 
 impl Named {
-    /// Its id.
     pub fn id(&self) -> &str {
         match self {
             Self::Run(id) | Self::Series(id) | Self::Exploration(id) => id,

@@ -12,7 +12,6 @@ use rusqlite::{Connection, Transaction, params};
 /// A series without its power cuts.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct SeriesSummary {
-    /// Its id.
     pub id: String,
     /// When it began: nanoseconds since 1970 (UTC).
     pub started_unix_ns: u64,

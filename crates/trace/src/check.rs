@@ -38,7 +38,6 @@ pub enum Invalid {
     Large {
         /// The number.
         what: &'static str,
-        /// Its value.
         value: u64,
         /// The largest permitted value.
         most: u64,

@@ -10,16 +10,13 @@ pub struct Entry {
     pub path: PathId,
     /// Permissions, with set-user-ID, set-group-ID and sticky: 12 bits.
     pub mode: u32,
-    /// Its kind.
     pub kind: EntryKind,
     /// Its extended attributes.
     pub xattrs: Vec<XattrSize>,
 }
 
-/// The kind of an entry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum EntryKind {
-    /// A directory.
     Directory,
     /// A regular file.
     File {
@@ -40,10 +37,8 @@ pub enum EntryKind {
     },
     /// A symbolic link.
     Symlink {
-        /// Its target.
         target: LinkTarget,
     },
-    /// A FIFO.
     Fifo,
     /// A socket in the file system.
     Socket,

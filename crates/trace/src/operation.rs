@@ -41,7 +41,6 @@ pub enum Via {
     Aio,
 }
 
-/// An operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Operation {
     /// The thread that called.
@@ -146,7 +145,6 @@ macro_rules! actions {
         ///
         /// `offset: None` is the position of the open file. New variants are added at the end.
         #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-        #[allow(missing_docs, reason = "fields are named as in the manual page of the call")]
         pub enum Action {
             $($(#[doc = $doc])* $variant $fields,)*
         }
@@ -179,17 +177,13 @@ actions! {
     Write { handle: Handle, offset: Option<u64>, length: u64, buffers: u32, flags: u32 } = "write",
     /// lseek.
     Seek { handle: Handle, offset: i64, whence: u32 } = "lseek",
-    /// fsync.
     Fsync { handle: Handle } = "fsync",
-    /// fdatasync.
     Fdatasync { handle: Handle } = "fdatasync",
     /// `sync_file_range`.
     SyncRange { handle: Handle, offset: u64, length: u64, flags: u32 } = "sync_file_range",
     /// syncfs.
     SyncFs { handle: Handle } = "syncfs",
-    /// sync.
     Sync {} = "sync",
-    /// truncate.
     Truncate { path: PathId, length: u64 } = "truncate",
     /// ftruncate.
     TruncateHandle { handle: Handle, length: u64 } = "ftruncate",

@@ -20,7 +20,6 @@ const LISTED_DIRECTORIES: usize = 10;
 /// The tree at the start.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Tree {
-    /// Directories.
     pub directories: u64,
     /// Regular files, each once.
     pub files: u64,
@@ -45,7 +44,6 @@ pub struct Tree {
 /// The operations of a kind.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct KindSummary {
-    /// The kind.
     pub kind: &'static str,
     /// Operations.
     pub count: u64,
@@ -68,7 +66,6 @@ pub struct KindSummary {
 pub struct Transfers {
     /// Operations that transferred something.
     pub count: u64,
-    /// Bytes.
     pub bytes: u64,
     /// Of the operations, those that began where the previous one of the descriptor ended.
     pub sequential: u64,
@@ -81,13 +78,11 @@ pub struct Transfers {
 pub struct Directory {
     /// Its path relative to the tree; `.` is the tree.
     pub path: String,
-    /// Operations.
     pub operations: u64,
     /// Bytes transferred.
     pub bytes: u64,
 }
 
-/// A slice of the time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct TimeSlice {
     /// Operations that began in it.
@@ -129,9 +124,7 @@ pub struct Summary {
     pub threads: u64,
     /// Operations by kind, the most frequent first.
     pub kinds: Vec<KindSummary>,
-    /// Reads.
     pub reads: Transfers,
-    /// Writes.
     pub writes: Transfers,
     /// Flushes: fsync, fdatasync, `sync_file_range`, msync, syncfs and sync.
     pub syncs: u64,

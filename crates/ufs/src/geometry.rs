@@ -89,7 +89,6 @@ pub struct Geometry {
 
 /// Reasons why a geometry is impossible.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[allow(missing_docs, reason = "the message describes the fields")]
 pub enum GeometryError {
     /// Invalid block size.
     #[error("blocks of {0} bytes: a power of two from 4096 to 65536 is possible (-b)")]
@@ -148,7 +147,6 @@ impl Version {
         }
     }
 
-    /// Bytes of an inode.
     pub(crate) fn inode_bytes(self) -> u64 {
         match self {
             Self::Ufs1 => 128,

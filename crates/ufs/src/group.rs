@@ -54,7 +54,6 @@ pub(crate) struct Maps {
     pub cluster_runs: u64,
     /// Bitmap of free blocks.
     pub clusters: u64,
-    /// End of the maps.
     pub end: u64,
 }
 

@@ -73,9 +73,9 @@ fn fuzz(target: &'static Target, limit: &Limit, seed: u64) -> ExitCode {
             return ExitCode::FAILURE;
         }
     }
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     while runs < limit.runs || begin.elapsed() < limit.time {
-        let (from, other) = (random.below(kept.len()), random.below(kept.len()));
+        let (from, other) = (random.index(kept.len()), random.index(kept.len()));
         let input = mutated(&mut random, &kept[from], &kept[other], LONGEST);
         runs += 1;
         if !try_one(&input) {

@@ -48,7 +48,7 @@ pub struct InitArgs {
         long,
         value_name = "LIST",
         value_delimiter = ',',
-        default_value = "ext4,xfs,btrfs" // example
+        default_value = "ext4,xfs,btrfs"
     )]
     pub fs: Vec<String>,
     /// Model disk (`fsdyno disk list`)

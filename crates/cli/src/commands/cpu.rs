@@ -108,7 +108,7 @@ pub struct MeasuredArgs {
         long,
         value_name = "LIST",
         value_delimiter = ',',
-        default_value = "tmpfs,ext4,xfs,btrfs,btrfs:compress=zstd" // example
+        default_value = "tmpfs,ext4,xfs,btrfs,btrfs:compress=zstd"
     )]
     pub fs: Vec<String>,
     /// Repeats on this machine; the fastest counts
@@ -471,12 +471,12 @@ mod tests {
             measured_ns,
         };
         let cells = [
-            cell("read ext4", 0.0, 1000.0),    // example
-            cell("grep ext4", 1000.0, 1200.0), // example
-            cell("read xfs", 0.0, 1000.0),     // example
-            cell("grep xfs", 1000.0, 1100.0),  // example
-            cell("read btrfs", 0.0, 1000.0),   // example
-            cell("grep btrfs", 1000.0, 900.0), // example
+            cell("read ext4", 0.0, 1000.0),
+            cell("grep ext4", 1000.0, 1200.0),
+            cell("read xfs", 0.0, 1000.0),
+            cell("grep xfs", 1000.0, 1100.0),
+            cell("read btrfs", 0.0, 1000.0),
+            cell("grep btrfs", 1000.0, 900.0),
         ];
         assert!((search_ns(&cells) - 0.1).abs() < 1e-12);
         assert!(search_ns(&cells[..1]).abs() < 1e-12);

@@ -26,9 +26,7 @@ pub struct StandingsSummary {
 pub struct OpenOne {
     /// Workload and phase, or only the phase if the plan has one workload.
     pub phase: String,
-    /// The contender.
     pub contender: String,
-    /// Its baseline.
     pub baseline: String,
     /// The ratio so far with its bounds: an interval, or the smallest and largest ratio if there
     /// are too few pairs for one. `None` without a pair.

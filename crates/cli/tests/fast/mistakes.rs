@@ -11,37 +11,37 @@ const MISTAKES: [(&[&str], i32, &[&str]); 26] = [
         &["run", "ext4", "xfs"],
         2,
         &["did you mean: fsdyno", "--fs ext4,xfs"],
-    ), // example
+    ),
     (
         &["run", "ext4"],
         2,
         &["is no suite", "did you mean: fsdyno", "--fs ext4"],
-    ), // example
+    ),
     (
         &["run", "--fs", "ext4,", "xfs"],
         2,
         &["did you mean: fsdyno", "--fs ext4,xfs"],
-    ), // example
+    ),
     (
         &["run", "--fs", "ext4", "xfs"],
         2,
         &["did you mean: fsdyno", "--fs ext4,xfs"],
-    ), // example
-    (
-        &["run", "--fs", "ext4[-O", "^dir_index],xfs"], // example
-        2,
-        &["did you mean: fsdyno", "--fs 'ext4[-O ^dir_index],xfs'"], // example
     ),
     (
-        &["run", "mail", "--fs", "ext4[-m", "0]"], // example
+        &["run", "--fs", "ext4[-O", "^dir_index],xfs"],
         2,
-        &["did you mean: fsdyno", "--fs 'ext4[-m 0]'"], // example
+        &["did you mean: fsdyno", "--fs 'ext4[-O ^dir_index],xfs'"],
+    ),
+    (
+        &["run", "mail", "--fs", "ext4[-m", "0]"],
+        2,
+        &["did you mean: fsdyno", "--fs 'ext4[-m 0]'"],
     ),
     (
         &["crash", "ext4"],
         2,
         &["did you mean: fsdyno", "--fs ext4"],
-    ), // example
+    ),
     // A path without its kind.
     (
         &["run", "--on", "dir:DIR", "--dataset", "HOME"],
@@ -110,11 +110,11 @@ const MISTAKES: [(&[&str], i32, &[&str]); 26] = [
         &["run", "--filesystem", "ext4"],
         2,
         &["unexpected argument '--filesystem'"],
-    ), // example
+    ),
     (&["report", "--frmat", "html"], 2, &["'--format'"]),
     // Names.
     (&["report", "nothing"], 2, &["there is no run `nothing`"]),
-    (&["why", "last", "ext4", "xfs"], 2, &["contender"]), // example
+    (&["why", "last", "ext4", "xfs"], 2, &["contender"]),
     (&["schema", "reprt"], 2, &["did you mean report?"]),
     (&["rerun", "nothing"], 2, &["cannot be rerun"]),
     (

@@ -88,7 +88,7 @@ impl History {
     fn command(&self, words: &[&str]) -> Command {
         let mut command = self.home.command(&["bisect"]);
         if !words.contains(&"--resume") {
-            let cell = "--fs ext4 --phase copy --scale 0.01 --cpu free --guest-memory 256M"; // example
+            let cell = "--fs ext4 --phase copy --scale 0.01 --cpu free --guest-memory 256M";
             command
                 .args(cell.split(' '))
                 .arg("--repo")
@@ -265,7 +265,7 @@ fn a_run_on_several_kernels_names_the_one_that_is_not_built_and_compares_the_oth
     let [first, broken, changed] =
         [0, BROKEN[0], CHANGED].map(|number| history.commits[number].as_str());
     let kernels = [first, broken, changed].map(|commit| format!("git:{repository}#{commit}"));
-    let cell = "run --fs ext4 --phases copy --dataset mixed --scale 0.01 --disk sata-ssd"; // example
+    let cell = "run --fs ext4 --phases copy --dataset mixed --scale 0.01 --disk sata-ssd";
     let place = "--cpu free --guest-memory 256M --repeats 2 --no-check --kernel";
     let work = history.home.work().display().to_string();
     let kernels = kernels.join(",");
@@ -281,7 +281,7 @@ fn a_run_on_several_kernels_names_the_one_that_is_not_built_and_compares_the_oth
         "{}",
         run.err
     );
-    assert!(run.out.contains(&format!("ext4@{changed}")), "{}", run.out); // example
+    assert!(run.out.contains(&format!("ext4@{changed}")), "{}", run.out);
     let json = history.home.fsdyno(&["report", "last", "--format", "json"]);
     let json: serde_json::Value = serde_json::from_str(&json.out).unwrap();
     let cells = json["cells"].as_array().unwrap();
@@ -306,6 +306,6 @@ fn a_run_on_several_kernels_names_the_one_that_is_not_built_and_compares_the_oth
     for commit in [first, changed] {
         assert!(history_of.out.contains(commit), "{}", history_of.out);
     }
-    assert!(!history_of.out.contains("ext4@"), "{}", history_of.out); // example
+    assert!(!history_of.out.contains("ext4@"), "{}", history_of.out);
     history.home.assert_cleanable();
 }

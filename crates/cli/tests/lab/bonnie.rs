@@ -9,9 +9,9 @@ use std::process::Command;
 
 /// File systems with their mkfs commands.
 const FILE_SYSTEMS: [(&str, &[&str]); 3] = [
-    ("ext4", &["mkfs.ext4", "-q"]),   // example
-    ("xfs", &["mkfs.xfs", "-q"]),     // example
-    ("btrfs", &["mkfs.btrfs", "-q"]), // example
+    ("ext4", &["mkfs.ext4", "-q"]),
+    ("xfs", &["mkfs.xfs", "-q"]),
+    ("btrfs", &["mkfs.btrfs", "-q"]),
 ];
 /// The system calls that wait for the disk.
 const WAITS: [&str; 3] = ["fsync", "syncfs", "sync"];

@@ -95,7 +95,7 @@ fn unsupported_phases_are_skipped_and_the_others_run() {
     );
     let dataset = format!("tar:{}", archive.display());
     let phases = "untar,copy,read,stat-walk,grep,delete,op-create,op-link,op-rename,op-unlink";
-    let names = "exfat,vfat,ntfs3"; // example
+    let names = "exfat,vfat,ntfs3";
     let line = "run --long --lab uml --guest-memory 256M --repeats 1 --verify --scale 0.001";
     let mut words: Vec<&str> = line.split(' ').collect();
     words.extend(["--fs", names, "--phases", phases, "--dataset", &dataset]);

@@ -136,7 +136,7 @@ fn a_run_without_a_contender_that_can_be_made_ends_before_its_first_block() {
         return;
     }
     let home = Home::new();
-    let contenders = "ext4[-O frobnicate],xfs:frobnicate=7"; // example
+    let contenders = "ext4[-O frobnicate],xfs:frobnicate=7";
     let args = run_args(&home, &["--fs", contenders, "--unchecked-options"]);
     let printed = home.fsdyno(&args);
     assert_eq!(printed.code, Some(2), "{}{}", printed.out, printed.err);
@@ -156,7 +156,7 @@ fn an_option_that_needs_a_large_device_is_tried_on_the_whole_size() {
     }
     let home = Home::new();
     // Each allocation group needs 64 MiB.
-    let contenders = "ext4,xfs[-d agcount=16]"; // example
+    let contenders = "ext4,xfs[-d agcount=16]";
     let more = "--on loop:2G --dataset music --scale 0.01 --phases copy --repeats 1";
     let more: Vec<&str> = ["--fs", contenders]
         .into_iter()
@@ -316,7 +316,6 @@ fn a_checker_that_finds_its_device_in_use_runs_again_with_a_warning() {
     let checker = programs.join("e2fsck");
     fs::write(&checker, script).unwrap();
     fs::set_permissions(&checker, fs::Permissions::from_mode(0o755)).unwrap();
-    // example
     let words = ["--fs", "ext4", "--dataset", "ports", "--scale", "0.002"];
     let more = ["--phases", "copy", "--repeats", "1", "--verify"];
     let args = run_args(&home, &[&words[..], &more[..]].concat());

@@ -182,7 +182,6 @@ fn a_slurm_array_with_a_requeued_task_gives_the_digest_of_one_machine() {
         return;
     };
     let (home, slurm) = (Home::new(), Slurm::start());
-    // example
     let (fs, load) = (
         "ext2,ext4,xfs",
         "--scale 0.003 --phases copy,delete --repeats 8",

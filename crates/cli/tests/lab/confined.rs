@@ -49,7 +49,7 @@ fn run(home: &Home, on: &[&str], more: &[&str]) -> Vec<String> {
     words.map(|word| (*word).to_owned()).collect()
 }
 
-const ON_EXT4: [&str; 4] = ["--fs", "ext4", "--on", "loop:64M"]; // example
+const ON_EXT4: [&str; 4] = ["--fs", "ext4", "--on", "loop:64M"];
 
 /// A script with the attempts, in the directory of temporary files, and the command that runs it.
 fn attempts(home: &Home) -> (tempfile::NamedTempFile, String) {

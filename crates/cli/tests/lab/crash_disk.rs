@@ -6,10 +6,10 @@ use serde_json::Value;
 use std::path::Path;
 
 /// A contender that never flushes the cache of its disk.
-const CARELESS: &str = "ext4:barrier=0"; // example
+const CARELESS: &str = "ext4:barrier=0";
 
 /// The same contender with flushes.
-const CAREFUL: &str = "ext4"; // example
+const CAREFUL: &str = "ext4";
 
 /// Runs `fsdyno crash` on the disk of 2004.
 fn crash(home: &Home, kernel: &Path, more: &[&str]) -> Printed {

@@ -20,10 +20,7 @@ const MODE: &str = "FSDYNO_DIGESTS";
 const KEYS: [&str; 5] = ["source", "fragment", "compiler", "program", "filesystem"];
 
 /// File systems and their mkfs programs. Their digests do not depend on the build of fsdyno.
-const CELLS: [(&str, &str); 2] = [
-    ("xfs", "mkfs.xfs"),           // example
-    ("reiserfs", "mkfs.reiserfs"), // example
-];
+const CELLS: [(&str, &str); 2] = [("xfs", "mkfs.xfs"), ("reiserfs", "mkfs.reiserfs")];
 
 /// The digest of a cell on the disk of 2004.
 ///

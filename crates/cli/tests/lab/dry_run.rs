@@ -12,7 +12,7 @@ fn request(home: &Home) -> Vec<String> {
     let directory = home.path("directory");
     std::fs::create_dir_all(&directory).unwrap();
     let contenders = format!(
-        "ext4:noatime,xfs,btrfs@pool2,tmpfs,dir:{}", // example
+        "ext4:noatime,xfs,btrfs@pool2,tmpfs,dir:{}",
         directory.display()
     );
     ["run", "atime", "--fs", &contenders, "--work-dir", &work]

@@ -6,10 +6,10 @@ use serde_json::Value;
 use std::path::Path;
 
 /// A contender that never flushes the cache of its disk.
-const CARELESS: &str = "ext4:barrier=0"; // example
+const CARELESS: &str = "ext4:barrier=0";
 
 /// The same contender with flushes.
-const CAREFUL: &str = "ext4"; // example
+const CAREFUL: &str = "ext4";
 
 /// Three programs.
 const PROGRAMS: &str = "\
@@ -268,7 +268,7 @@ fn an_application_or_a_check_that_fails_without_a_power_cut_is_refused_at_once()
 }
 
 /// A file system that preallocates blocks behind the end of a file.
-const PREALLOCATING: &str = "xfs"; // example
+const PREALLOCATING: &str = "xfs";
 
 #[test]
 fn preallocated_blocks_are_no_promise_and_a_name_that_is_back_is_found() {
@@ -282,7 +282,7 @@ fn preallocated_blocks_are_no_promise_and_a_name_that_is_back_is_found() {
     let found = explored(&home, &kernel, PREALLOCATING, appended);
     assert_eq!(found.code, Some(0), "{}{}", found.out, found.err);
     let unlinked = "mkdir B\ncreate B/bar\n---\nopen B/bar as h\nunlink B/bar\nfsync @h\n";
-    let found = explored(&home, &kernel, "btrfs", unlinked); // example
+    let found = explored(&home, &kernel, "btrfs", unlinked);
     assert_eq!(found.code, Some(1), "{}{}", found.out, found.err);
     let message = "`B/bar` is back after it was deleted";
     assert!(found.out.contains(message), "{}", found.out);
@@ -317,7 +317,7 @@ fn explored(home: &Home, kernel: &Path, contender: &str, program: &str) -> Print
 }
 
 /// A file system that its checker recovers.
-const CHECKED: &str = "ext2"; // example
+const CHECKED: &str = "ext2";
 
 #[test]
 fn a_long_program_is_explored_in_sampled_windows_and_its_checker_is_interrupted() {

@@ -278,55 +278,55 @@ fn assert_deterministic(
 /// The cases of file systems: examples of each kind of recovery.
 const CASES: [Case; 9] = [
     Case {
-        name: "ext2", // example
+        name: "ext2",
         needs: &["mkfs.ext2", "e2fsck"],
         names: false,
         repeats: 10,
     },
     Case {
-        name: "ext3", // example
+        name: "ext3",
         needs: &["mkfs.ext3", "e2fsck"],
         names: true,
         repeats: 10,
     },
     Case {
-        name: "ext4", // example
+        name: "ext4",
         needs: &["mkfs.ext4", "e2fsck"],
         names: true,
         repeats: 100,
     },
     Case {
-        name: "xfs", // example
+        name: "xfs",
         needs: &["mkfs.xfs", "xfs_repair"],
         names: true,
         repeats: 100,
     },
     Case {
-        name: "btrfs", // example
+        name: "btrfs",
         needs: &["mkfs.btrfs", "btrfs"],
         names: true,
         repeats: 100,
     },
     Case {
-        name: "reiserfs", // example
+        name: "reiserfs",
         needs: &["mkfs.reiserfs", "reiserfsck"],
         names: true,
         repeats: 10,
     },
     Case {
-        name: "jfs", // example
+        name: "jfs",
         needs: &["mkfs.jfs", "jfs_fsck"],
         names: false,
         repeats: 10,
     },
     Case {
-        name: "f2fs", // example
+        name: "f2fs",
         needs: &["mkfs.f2fs", "fsck.f2fs"],
         names: true,
         repeats: 10,
     },
     Case {
-        name: "nilfs2", // example
+        name: "nilfs2",
         needs: &["mkfs.nilfs2"],
         names: true,
         repeats: 10,
@@ -368,7 +368,7 @@ fn a_kernel_that_panics_on_a_state_is_an_outcome_and_the_next_state_is_recovered
         return;
     };
     let lab = Lab::new(kernel);
-    let mut contender = Contender::plain("ext4"); // example
+    let mut contender = Contender::plain("ext4");
     contender.mount.push("errors=panic".to_owned());
     let mut guest = lab.guest(&contender);
     let (_, performed) = prepared(&mut guest);
@@ -401,7 +401,7 @@ fn concurrent_guests_agree_and_end_when_the_user_cancels() {
         return;
     };
     let lab = Lab::new(kernel);
-    let contender = Contender::plain("ext4"); // example
+    let contender = Contender::plain("ext4");
     let prepared = lab.guest(&contender).prepare().unwrap();
     let explore = || {
         let mut guest = lab.guest(&contender);
@@ -511,7 +511,7 @@ fn check_states(name: &str, needs: &[&str]) {
 
 #[test]
 fn legal_states_keep_what_was_acknowledged() {
-    check_states("ext4", &["mkfs.ext4"]); // example
-    check_states("xfs", &["mkfs.xfs"]); // example
-    check_states("btrfs", &["mkfs.btrfs"]); // example
+    check_states("ext4", &["mkfs.ext4"]);
+    check_states("xfs", &["mkfs.xfs"]);
+    check_states("btrfs", &["mkfs.btrfs"]);
 }

@@ -83,7 +83,6 @@ fn root_runs_nothing_from_a_path_of_another_user() {
     fs::create_dir(home.path("tree")).unwrap();
     let commands = [
         "doctor --long".to_owned(),
-        // example
         format!(
             "run --fs ext4 --on loop:64M --exec true --repeats 1 --work-dir {}",
             at("work")
@@ -92,9 +91,9 @@ fn root_runs_nothing_from_a_path_of_another_user() {
             "run --fs dir:{} --phases copy --engine tools --dataset mixed --scale 0.001 --repeats 1",
             at("tree")
         ),
-        "run --lab uml --fs tmpfs --exec true --repeats 1".to_owned(), // example
-        "run --lab qemu --fs tmpfs --exec true --repeats 1".to_owned(), // example
-        "run --lab ssh:nobody@localhost --fs ext4 --exec true --repeats 1".to_owned(), // example
+        "run --lab uml --fs tmpfs --exec true --repeats 1".to_owned(),
+        "run --lab qemu --fs tmpfs --exec true --repeats 1".to_owned(),
+        "run --lab ssh:nobody@localhost --fs ext4 --exec true --repeats 1".to_owned(),
         format!(
             "record --path {} --recorder strace --force -o {} -- sh -c true",
             at("tree"),
@@ -103,11 +102,11 @@ fn root_runs_nothing_from_a_path_of_another_user() {
         format!(
             "cluster slurm --dir {} -- run --fs tmpfs --exec true --repeats 1",
             at("cluster")
-        ), // example
+        ),
         format!(
             "bisect --fs ext4 --phase copy --repo {} --good HEAD --bad HEAD",
             at("linux")
-        ), // example
+        ),
     ];
     let all = |some: bool| {
         // Every attack is refused by the same check, so that the second and third need few commands.
@@ -194,7 +193,7 @@ fn a_guest_kernel_that_never_answers_can_be_interrupted_and_dies_with_fsdyno() {
         "--exec",
         "true",
         "--guest-kernel",
-    ]; // example
+    ];
     let words = words.map(str::to_owned).into_iter();
     let words: Vec<String> = words.chain([kernel.display().to_string()]).collect();
     for (signal, code) in [("INT", Some(130)), ("KILL", None)] {

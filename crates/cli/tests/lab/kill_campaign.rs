@@ -31,7 +31,6 @@ fn a_run_on_loop_devices_that_is_killed_leaves_nothing_and_is_resumed() {
         return;
     }
     let home = Home::new();
-    // example
     let words = run(&home, "--fs ext4,xfs,btrfs@pool2 --phases copy,delete");
     kill_runs(&home, &words, 1, 1800, 4);
 }
@@ -55,7 +54,6 @@ fn a_run_in_guests_that_is_killed_leaves_nothing_and_is_resumed() {
     };
     let home = Home::new();
     let kernel = kernel.display();
-    // example
     let of_guests = "--lab uml --fs ext2,ext4 --phases copy,delete --guest-memory 256M";
     let words = run(&home, &format!("{of_guests} --guest-kernel {kernel}"));
     kill_runs(&home, &words, 3, 3500, 2);
@@ -72,7 +70,6 @@ fn a_run_on_model_disks_of_the_host_that_is_killed_leaves_nothing_and_is_resumed
         return;
     }
     let home = Home::new();
-    // example
     let on = "--lab host --disk sata-2008 --on loop:256M --fs ext4 --phases copy";
     kill_runs(&home, &run(&home, on), 4, 3000, 2);
 }
@@ -84,7 +81,6 @@ fn a_rerun_that_is_killed_leaves_nothing_and_is_resumed() {
         return;
     };
     let home = Home::new();
-    // example
     let words = "rerun atime-2007 --scale 0.002 --no-check --fs ext3 --work-dir";
     let places = [home.work(), "--guest-kernel".into(), kernel];
     let places = places.iter().map(|place| place.display().to_string());
@@ -100,7 +96,6 @@ fn a_killed_crash_test_leaves_nothing_and_loses_no_recorded_power_cut() {
         return;
     };
     let home = Home::new();
-    // example
     let words = "crash --fs ext4 --disk sata-2008 --random 9 --guest-memory 256M --work-dir";
     let places = [home.work(), "--guest-kernel".into(), kernel];
     let places = places.iter().map(|place| place.display().to_string());
@@ -198,7 +193,6 @@ fn a_search_of_crash_states_that_is_ended_by_a_signal_is_resumed() {
          create A/b\nfsync A/b\n===\ncreate g\n---\nrename g h\nsync\n",
     )
     .unwrap();
-    // example
     let words = "crash --fs ext4 --no-nested --states 2 --guest-memory 256M --work-dir";
     let mut fresh = words_of(words, &[&home.work()]);
     fresh.extend(words_of("--guest-kernel", &[&kernel]));
@@ -272,7 +266,6 @@ fn advice_that_is_ended_by_a_signal_leaves_nothing() {
         return;
     };
     let home = Home::new();
-    // example
     let words =
         "advise --fs ext4,ext2 --phases copy,delete --dataset mixed --scale 0.002 --work-dir";
     let mut words = words_of(words, &[&home.work()]);
@@ -316,7 +309,6 @@ fn a_fit_of_a_processor_leaves_a_complete_profile_or_none() {
     };
     let home = Home::new();
     let profile = home.path("profiles/mine.toml");
-    // example
     let mut words = words_of("cpu fit --fs ext4 --repeats 1 --no-lock -o", &[&profile]);
     words.extend(words_of("--guest-kernel", &[&kernel]));
     signal_fit(&home, &words, (15, 20_000), ("cpu show", &profile));

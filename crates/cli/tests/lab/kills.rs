@@ -61,7 +61,6 @@ fn a_killed_guest_fails_its_cell_by_name_and_the_others_run() {
     let mut failed = 0;
     for _ in 0..rounds(2).div_ceil(2) {
         let home = Home::new();
-        // example
         let mut running = home.start(&cells(&home, &kernel, "ext2,ext4,xfs,btrfs", "0.02"));
         // Every second guest is killed: the first one at its start, the others at drawn times.
         let mut seen = BTreeSet::new();

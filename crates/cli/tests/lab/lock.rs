@@ -170,7 +170,7 @@ impl Mounted {
         std::fs::create_dir(&on).unwrap();
         let on = on.display().to_string();
         let mounted = Self { device, on };
-        command(&["mkfs.ext4", "-q", &mounted.device]); // example
+        command(&["mkfs.ext4", "-q", &mounted.device]);
         command(&["mount", &mounted.device, &mounted.on]);
         mounted
     }
@@ -201,10 +201,10 @@ const MISTAKES: [(&str, &str); 44] = [
     ("run --on /dev/nothing", "does not exist"),
     ("run --on /dev/null", "not a block device"),
     ("run --on DEV", "mounted"),
-    ("run --on DEV,DEV --fs btrfs@pool2", "named twice"), // example
+    ("run --on DEV,DEV --fs btrfs@pool2", "named twice"),
     ("run --on floppy", "loop"),
     ("run --on dir:/nonexistent", "/nonexistent"),
-    ("run --on dir:DIR --fs ext4", "dir:"), // example
+    ("run --on dir:DIR --fs ext4", "dir:"),
     ("run --on loop:1M", "1.00 MiB"),
     ("run --work-dir /nonexistent", "/nonexistent"),
     ("run --work-dir HOME/file", "--work-dir"),
@@ -212,14 +212,14 @@ const MISTAKES: [(&str, &str); 44] = [
     (
         "run --fs ext4:frobnicate=7,xfs:frobnicate=7 --unchecked-options",
         "frobnicate",
-    ), // example
+    ),
     (
         "run --fs ext4[-O_frobnicate] --unchecked-options",
         "frobnicate",
-    ), // example
-    ("run ext4 xfs", "--fs ext4,xfs"),    // example
-    ("run --fs ext4,xsf", "xfs"),         // example
-    ("run --fs ext4:noatmie", "noatime"), // example
+    ),
+    ("run ext4 xfs", "--fs ext4,xfs"),
+    ("run --fs ext4,xsf", "xfs"),
+    ("run --fs ext4:noatmie", "noatime"),
     ("run qick", "quick"),
     ("run --plan /nonexistent.toml", "/nonexistent.toml"),
     ("run --dataset tree:/nonexistent", "/nonexistent"),
@@ -238,7 +238,7 @@ const MISTAKES: [(&str, &str); 44] = [
     ),
     ("run --lab uml --guest-kernel /dev/zero", "device"),
     ("rerun nothing", "cannot be rerun"),
-    ("selftest --fs ext4,xfs --aa 1", "one contender"), // example
+    ("selftest --fs ext4,xfs --aa 1", "one contender"),
     ("selftest --phases cpoy --aa 1", "copy"),
     ("phase cpoy --in DIR", "copy"),
     ("phase copy --in DIR", "fsdyno make"),

@@ -7,7 +7,7 @@ use std::time::Duration;
 /// A run of one small workload on image files in memory.
 fn in_memory(home: &Home, more: &str) -> Vec<String> {
     let work = home.work().display().to_string();
-    let mut words: Vec<String> = ["run", "--fs", "ext4", "--work-dir", &work] // example
+    let mut words: Vec<String> = ["run", "--fs", "ext4", "--work-dir", &work]
         .map(str::to_owned)
         .to_vec();
     words.extend(more.split(' ').map(str::to_owned));
@@ -38,7 +38,7 @@ fn image_files_are_in_memory_and_leave_nothing() {
         "truncate",
         "losetup",
         "umount",
-    ]; // example
+    ];
     let places = order.map(|what| dry.out.find(what));
     assert!(places.iter().all(Option::is_some), "{}", dry.out);
     assert!(places.is_sorted(), "{}", dry.out);
@@ -53,7 +53,7 @@ fn image_files_are_in_memory_and_leave_nothing() {
     let output = home.fsdyno(&words);
     assert_eq!(output.code, Some(0), "{}{}", output.out, output.err);
     let seen = fs::read_to_string(&seen).unwrap();
-    assert!(seen.contains("tmpfs"), "{seen}"); // example
+    assert!(seen.contains("tmpfs"), "{seen}");
 
     let output = home.fsdyno(&copies);
     assert_eq!(output.code, Some(0), "{}{}", output.out, output.err);

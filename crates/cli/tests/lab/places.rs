@@ -11,7 +11,7 @@ impl<'a> Small<'a> {
     fn mount(at: &'a Path, options: &str) -> Self {
         std::fs::create_dir(at).unwrap();
         let mut mount = Command::new("mount");
-        mount.args(["-t", "tmpfs", "-o", options, "tmpfs"]).arg(at); // example
+        mount.args(["-t", "tmpfs", "-o", options, "tmpfs"]).arg(at);
         assert!(mount.status().unwrap().success());
         Self(at)
     }
@@ -25,7 +25,7 @@ impl Drop for Small<'_> {
 
 fn run_in(home: &Home, directory: &Path) -> crate::support::Printed {
     let place = directory.display().to_string();
-    let args = ["run", "--fs", "xfs", "--work-dir", &place]; // example
+    let args = ["run", "--fs", "xfs", "--work-dir", &place];
     let more = ["--scale", "0.002", "--repeats", "1"];
     home.fsdyno(&args.into_iter().chain(more).collect::<Vec<_>>())
 }

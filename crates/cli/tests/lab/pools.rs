@@ -106,7 +106,7 @@ fn a_pool_is_made_and_read_cold_from_its_devices() {
     }
     let _alone = alone();
     let home = Home::new();
-    let contenders = "zfs:noatime,zfs@pool2:atime=off,recordsize=16k"; // example
+    let contenders = "zfs:noatime,zfs@pool2:atime=off,recordsize=16k";
     let printed = home.fsdyno(&small(
         &home,
         contenders,
@@ -129,7 +129,7 @@ fn an_option_that_the_tools_refuse_fails_its_cell_and_the_others_run() {
     }
     let _alone = alone();
     let home = Home::new();
-    let contenders = "zfs:checksum=nosuchsum,zfs"; // example
+    let contenders = "zfs:checksum=nosuchsum,zfs";
     let printed = home.fsdyno(&small(
         &home,
         contenders,
@@ -155,7 +155,7 @@ fn clean_removes_the_pool_of_a_killed_run() {
     let _alone = alone();
     let home = Home::new();
     let forever = ["--exec", "touch {dir}/begun; sleep 600"];
-    let mut child = home.start(&small(&home, "zfs@pool2", &forever)); // example
+    let mut child = home.start(&small(&home, "zfs@pool2", &forever));
     let deadline = Instant::now() + Duration::from_secs(120);
     let begun = || {
         let places = home.left_in_work();
@@ -238,7 +238,7 @@ fn a_daemon_of_the_user_is_used_and_not_stopped() {
     }
     let home = Home::new();
     let theirs = Theirs::start(&home);
-    let printed = home.fsdyno(&small(&home, "zfs", &TREE)); // example
+    let printed = home.fsdyno(&small(&home, "zfs", &TREE));
     assert_eq!(printed.code, Some(0), "{}{}", printed.out, printed.err);
     assert!(theirs.is_whole());
     assert_eq!(pools_of(&home), Vec::<String>::new());
@@ -253,7 +253,7 @@ fn the_script_of_a_dry_run_makes_and_releases_a_pool() {
     }
     let _alone = alone();
     let home = Home::new();
-    let mut args = small(&home, "zfs@pool2:noatime", &TREE); // example
+    let mut args = small(&home, "zfs@pool2:noatime", &TREE);
     args.push("--dry-run".to_owned());
     let script = home.fsdyno(&args);
     assert_eq!(script.code, Some(0), "{}", script.err);
@@ -280,7 +280,7 @@ fn a_pool_of_two_is_measured_in_a_guest() {
     let home = Home::new();
     let guest = ["--lab", "uml"];
     let more: Vec<&str> = TREE.into_iter().chain(guest).collect();
-    let contenders = "zfs@pool2:noatime"; // example
+    let contenders = "zfs@pool2:noatime";
     let printed = home.fsdyno(&small(&home, contenders, &more));
     assert_eq!(printed.code, Some(0), "{}{}", printed.out, printed.err);
     let result = home.result("last");

@@ -65,10 +65,8 @@ fn a_host_cell_takes_the_time_of_its_model_disk_and_leaves_nothing() {
         return;
     }
     let home = Home::new();
-    // example
     let two = Need::KernelFilesystem("btrfs".to_owned());
     let two = probe(&two) == Availability::Available && have(&["mkfs.btrfs"], test);
-    // example
     let fs = if two { "ext4,btrfs@pool2" } else { "ext4" };
     let record = home.path("record");
     let more = ["--lab", "host", "--fs", fs, "--phases", "copy,grep"];
@@ -135,7 +133,6 @@ fn a_fault_fails_its_cell_by_name_and_heads_the_report() {
     let lost = "[[error]]\nat = \"1M\"\nlength = \"511M\"\non = [\"read\", \"write\"]\n";
     std::fs::write(&faults, lost).unwrap();
     let faults = faults.display().to_string();
-    // example
     let more = [
         "--lab",
         "host",
@@ -163,7 +160,6 @@ fn a_fault_fails_its_cell_by_name_and_heads_the_report() {
 /// Starts a cell that never ends, and returns once its commands run on the mounted disk.
 fn running(home: &Home) -> std::process::Child {
     let busy = "while dd if=/dev/zero of={dir}/x bs=64k count=64 conv=fsync; do :; done; exit 1";
-    // example
     let more = ["--lab", "host", "--fs", "ext4", "--exec", busy];
     let child = home.start(&words(home, "sata-ssd", &more));
     until(
@@ -220,7 +216,6 @@ fn a_guest_of_user_mode_linux_runs_in_real_time_on_request() {
         "--phases",
         "copy",
     ];
-    // example
     let more: Vec<&str> = more.into_iter().chain(["--fs", "ext4"]).collect();
     let (result, disk) = measured(&home, &words(&home, "laptop-4200-2004", &more));
     assert!(
@@ -254,7 +249,6 @@ fn a_guest_of_qemu_works_on_a_model_disk() {
     std::fs::create_dir_all(&cache).unwrap();
     let kernels = fsdyno_guests::qemu::cache().unwrap();
     std::os::unix::fs::symlink(kernels, cache.join("qemu")).unwrap();
-    // example
     let more = [
         "--lab",
         "qemu",

@@ -274,7 +274,7 @@ fn a_replay_needs_a_recording_and_a_readable_one() {
 
 #[test]
 fn a_recording_is_replayed_on_image_files_of_each_file_system() {
-    let programs = ["mkfs.ext4", "mkfs.xfs", "mkfs.btrfs"]; // example
+    let programs = ["mkfs.ext4", "mkfs.xfs", "mkfs.btrfs"];
     if !root_and(
         &programs,
         "a_recording_is_replayed_on_image_files_of_each_file_system",
@@ -297,7 +297,7 @@ fn a_recording_is_replayed_on_image_files_of_each_file_system() {
         "--verify",
         "--fill",
         "30%",
-        "--json", // example
+        "--json",
     ];
     let printed = home.fsdyno(&words);
     assert_eq!(printed.code, Some(0), "{}{}", printed.out, printed.err);
@@ -339,7 +339,7 @@ fn a_replay_in_virtual_time_has_the_same_figures_twice() {
             kernel,
             "--work-dir",
             &work,
-        ]); // example
+        ]);
         words.extend(["--workload-trace", file.to_str().unwrap(), "--pace", start]);
         let printed = home.fsdyno(&words);
         assert_eq!(printed.code, Some(0), "{}{}", printed.out, printed.err);

@@ -22,7 +22,6 @@ fn a_rerun_compares_its_figures_with_the_table_and_tests_each_conclusion() {
     };
     let home = Home::new();
     let table = "atime-2007";
-    // example
     let fewer = ["--fs", "ext3", "--format", "json"];
     let output = home.fsdyno(&words(&home, &kernel, table, &fewer));
     assert_eq!(output.code, Some(0), "{}", output.err);
@@ -63,7 +62,7 @@ fn a_rerun_compares_its_figures_with_the_table_and_tests_each_conclusion() {
             assert!(entry["now"].as_f64() > Some(1e-6), "{line}");
         }
     }
-    assert_ne!(of("ext3 searches faster, with")["holding"], "not-tested"); // example
+    assert_ne!(of("ext3 searches faster, with")["holding"], "not-tested");
     // A rerun is a normal run: it can be reported alone or compared with its table again.
     let again = ["report", "last", "--against", table, "--format", "json"];
     let again: Value = serde_json::from_str(&home.fsdyno(&again).out).unwrap();
@@ -88,13 +87,12 @@ fn a_rerun_compares_its_figures_with_the_table_and_tests_each_conclusion() {
 #[test]
 fn a_pool_has_its_figures_on_one_disk_and_on_two() {
     let test = "a_pool_has_its_figures_on_one_disk_and_on_two";
-    let programs = ["zpool", "zfs", "zfs-fuse"]; // example
+    let programs = ["zpool", "zfs", "zfs-fuse"];
     let Some(kernel) = lab_kernel(test).filter(|_| have(&programs, test)) else {
         return;
     };
     let home = Home::new();
     let table = "zfs-two-disks-2008";
-    // example
     let pools = ["--fs", "zfs,zfs@pool2", "--repeats", "1"];
     let mut running = home.start(&words(&home, &kernel, table, &pools));
     let deadline = Instant::now() + Duration::from_secs(900);
@@ -146,7 +144,7 @@ fn the_ablation_of_a_rerun_runs_on_two_disks_that_differ_in_flushes() {
     let waiting = waiting
         .iter()
         .position(|one| one[0] == "xfs:wsync")
-        .unwrap(); // example
+        .unwrap();
     let on = |disk: usize| {
         let mut rows = part["rows"].as_array().unwrap().iter();
         let row = rows.find(|row| row["contender"] == waiting && row["disk"] == disk);
@@ -167,7 +165,6 @@ fn reruns_are_listed_and_other_tables_are_refused_with_a_remedy() {
     let plain = home.fsdyno(&["rerun"]);
     assert!(plain.out.contains("laptop-4200-2004"), "{}", plain.out);
     assert!(plain.out.lines().all(|line| line.chars().count() <= 80));
-    // example
     for (args, words) in [
         (&["rerun", "btrfs-2009"][..], "did you mean btrfs-2008"),
         (
@@ -209,7 +206,6 @@ fn every_rerun_is_a_plan_of_its_suite_on_its_disk() {
 #[test]
 fn the_memory_of_zfs_is_limited_in_virtual_time_only() {
     let home = Home::new();
-    // example
     let disk = ["--fs", "zfs", "--dry-run"];
     let rerun = [
         &["rerun", "zfs-two-disks-2008", "--scale", "0.1"],

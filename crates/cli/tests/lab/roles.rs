@@ -59,7 +59,6 @@ fn the_layout_of_the_ext_family_is_known() {
         return;
     }
     for (filesystem, mkfs) in [("ext4", "mkfs.ext4"), ("ext3", "mkfs.ext3")] {
-        // example
         let words = [mkfs, "-q", "-F", "-b", "4096", "-E", "lazy_itable_init=0"];
         let (counts, at) = roles_of(filesystem, &words, &[0, 4096]);
         assert_eq!(at, [BlockRole::Superblock, BlockRole::AllocationMap]);
@@ -79,7 +78,7 @@ fn structures_of_xfs_are_recognised() {
     if !have(&["mkfs.xfs"], test) {
         return;
     }
-    let (counts, at) = roles_of("xfs", &["mkfs.xfs", "-q", "-f"], &[0]); // example
+    let (counts, at) = roles_of("xfs", &["mkfs.xfs", "-q", "-f"], &[0]);
     assert_eq!(at, [BlockRole::Superblock]);
     // One of each allocation group.
     assert_eq!(counts[&BlockRole::Superblock], 4);
@@ -95,7 +94,7 @@ fn trees_of_btrfs_are_recognised() {
     if !have(&["mkfs.btrfs"], test) {
         return;
     }
-    let (counts, at) = roles_of("btrfs", &["mkfs.btrfs", "-q", "-f"], &[64 << 10, 64 << 20]); // example
+    let (counts, at) = roles_of("btrfs", &["mkfs.btrfs", "-q", "-f"], &[64 << 10, 64 << 20]);
     assert_eq!(at, [BlockRole::Superblock; 2]);
     for role in [
         BlockRole::Commit,

@@ -124,7 +124,7 @@ fn a_fill_in_memory_without_enough_room_is_refused_first() {
         output.err
     );
     let mut eaten = args;
-    eaten[4] = "tmpfs:size=900g"; // example
+    eaten[4] = "tmpfs:size=900g";
     let output = home.fsdyno(&eaten);
     assert_eq!(output.code, Some(2), "{}{}", output.out, output.err);
     assert!(output.err.contains("of memory"), "{}", output.err);

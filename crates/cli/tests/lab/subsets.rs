@@ -14,12 +14,14 @@ use std::process::Command;
 /// How many random runs there are, if it is not the default.
 const ROUNDS: &str = "FSDYNO_SUBSETS";
 
+/// Their seed, if it is not the default.
+const SEED: &str = "FSDYNO_SEED";
+
 /// One disk, two disks below a file system, and two disks of one file system.
-// example
 const CONTENDERS: [&str; 4] = ["ext4", "btrfs", "xfs@raid0x2", "btrfs@pool2"];
 
 /// A contender that no guest runs: its cells are skipped.
-const SKIPPED: &str = "ffs"; // example
+const SKIPPED: &str = "ffs";
 
 /// The figures of each measured contender: its samples, and the requests with the digest.
 fn figures(printed: &str) -> BTreeMap<String, (Value, Value)> {
@@ -112,9 +114,10 @@ fn a_cell_is_the_same_among_any_other_contenders() {
     std::fs::create_dir_all(&deeper).unwrap();
     let copy = deeper.join("copy-of-the-program");
     std::fs::copy(program, &copy).unwrap();
-    let rounds = std::env::var(ROUNDS).map_or(2, |rounds| rounds.parse().unwrap());
+    let set = |name, otherwise| std::env::var(name).map_or(otherwise, |set| set.parse().unwrap());
+    let (rounds, seed) = (set(ROUNDS, 2), set(SEED, 1));
     for round in 0..rounds {
-        let (contenders, jobs) = subset(Seed::new(1).at(round));
+        let (contenders, jobs) = subset(Seed::new(seed).at(round));
         let found = run(&home, &copy, &kernel, (&contenders, jobs));
         assert!(!found.is_empty(), "{contenders:?}");
         for (label, figures) in found {

@@ -197,7 +197,7 @@ fn a_planted_kernel_is_neither_listed_nor_executed() {
         "lab",
         "--fs",
         "tmpfs",
-    ]; // example
+    ];
     let refused = |why: &str| {
         for words in [&["lab", "list"][..], &["doctor", "--long"], &guest] {
             let printed = output_of(words);
@@ -236,7 +236,7 @@ fn root_makes_nothing_in_a_directory_that_another_user_can_change() {
     let run = ["run", "--phases", "op-create", "--set", "op.files=8"];
     let run = [&run[..], &["--repeats", "1"]].concat();
     let on = |place: &str| format!("dir:{place}");
-    let in_memory = [&run[..], &["--fs", "tmpfs:size=20M"]].concat(); // example
+    let in_memory = [&run[..], &["--fs", "tmpfs:size=20M"]].concat();
     for more in [&["--work-dir", &own][..], &["--on", &on(&own)]] {
         let words = if more[0] == "--on" { &run } else { &in_memory };
         let printed = home.fsdyno(&[&words[..], more].concat());
@@ -259,7 +259,7 @@ fn root_makes_nothing_in_a_directory_that_another_user_can_change() {
             "1",
             "--work-dir",
             &there,
-        ], // example
+        ],
         vec!["lab", "shell", "--work-dir", &there],
         vec!["make", "mixed", "--scale", "0.001", "--in", &there],
         vec!["age", "--fill", "1%", "--in", &there],

@@ -78,7 +78,6 @@ fn the_disk_and_its_guest_kernel_count_the_same_requests() {
     let home = Home::new();
     let records = home.path("records");
     let recorded_to = ["--disk-trace", records.to_str().unwrap()];
-    // example
     let cells = cells(&home, &kernel, "ext4,xfs,ext4@raid0x2", &recorded_to);
     for cell in cells.as_array().unwrap() {
         let contender = cell["cell"]["contender"].as_u64().unwrap();
@@ -113,13 +112,13 @@ fn the_disk_and_its_guest_kernel_count_the_same_requests() {
 #[test]
 fn a_pool_served_by_a_daemon_has_the_same_figures_again() {
     let test = "a_pool_served_by_a_daemon_has_the_same_figures_again";
-    let programs = ["zpool", "zfs", "zfs-fuse"]; // example
+    let programs = ["zpool", "zfs", "zfs-fuse"];
     let Some(kernel) = lab_kernel(test).filter(|_| have(&programs, test)) else {
         return;
     };
     // A deadlock of the daemon's threads fails the cell, and with it the test.
     let bounded = ["--cell-budget", "5m", "--no-check"];
-    let fs = "zfs,zfs@pool2"; // example
+    let fs = "zfs,zfs@pool2";
     let runs = [Home::new(), Home::new()].map(|home| figures(&cells(&home, &kernel, fs, &bounded)));
     assert_eq!(runs[0], runs[1]);
 }
@@ -143,7 +142,6 @@ fn a_program_that_needs_more_mappings_than_the_host_allows_fails_with_that_reaso
         return;
     }
     let home = Home::new();
-    // example
     let output = home.fsdyno(&words(&home, &kernel, "ext4", &["--exec", SCATTERED]));
     assert_eq!(output.code, Some(1), "{}", output.err);
     let result = home.result("last");
@@ -177,7 +175,6 @@ fn a_dead_guest_keeps_the_disk_figures_of_its_earlier_phases() {
     let records = home.path("records");
     let recorded_to = ["--disk-trace", records.to_str().unwrap()];
     let load = ["--phases", "copy,grep,copy,grep"];
-    // example
     let mut long = words(&home, &kernel, "ext4", &[&load[..], &recorded_to].concat());
     let scale = long.iter().position(|word| word == "0.01").unwrap();
     long[scale] = "0.1".to_owned();
@@ -213,7 +210,6 @@ fn every_property_of_a_draw_changes_a_cell() {
     // Two draws, and the identity of the file system in each.
     let draws = |vary: &str| {
         let home = Home::new();
-        // example
         let mut words = words(&home, &kernel, "ext4", &["--phases", "copy,grep", "--json"]);
         let repeats = words.iter().position(|word| word == "--repeats").unwrap();
         "2".clone_into(&mut words[repeats + 1]);
@@ -257,7 +253,6 @@ fn clean_removes_the_virtual_time_guests_of_a_killed_run() {
         return;
     };
     let home = Home::new();
-    // example
     let mut long = words(&home, &kernel, "ext4", &["--phases", "copy"]);
     let scale = long.iter().position(|word| word == "0.01").unwrap();
     long[scale] = "0.5".to_owned();
@@ -279,7 +274,7 @@ fn the_work_of_the_kernel_is_counted_and_charged_unless_computing_is_free() {
     };
     let home = Home::new();
     let of = |cpu: &str| {
-        let all = cells(&home, &kernel, "ext4", &["--cpu", cpu]); // example
+        let all = cells(&home, &kernel, "ext4", &["--cpu", cpu]);
         let work = all[0]["samples"][0]["kernel"].as_array().unwrap().last();
         let number = |key: &str| work.unwrap()[key].as_u64().unwrap();
         let blocks = number("process_blocks") + number("kthread_blocks");
@@ -304,7 +299,7 @@ fn bytes_that_the_program_searches_are_user_time_at_the_price_of_the_profile() {
                 copy_ns = 0\nclear_ns = 0\ncrc32c_ns = 0\nsearch_ns = 100\n";
     std::fs::write(&profile, prices).unwrap();
     let profile = profile.display().to_string();
-    let all = cells(&home, &kernel, "ext4", &["--cpu", &profile]); // example
+    let all = cells(&home, &kernel, "ext4", &["--cpu", &profile]);
     let samples = all[0]["samples"].as_array().unwrap();
     let number = |at: usize, path: &str| samples[at].pointer(path).unwrap().as_u64().unwrap();
     let searched = 100 * number(1, "/tally/bytes");
@@ -332,7 +327,7 @@ fn the_time_of_a_run_by_its_number_of_jobs() {
     {
         let home = Home::new();
         let work = home.work().display().to_string();
-        let fs = "ext3,ext4,xfs,btrfs,jfs,reiserfs"; // example
+        let fs = "ext3,ext4,xfs,btrfs,jfs,reiserfs";
         let load = "run classic-2008 --disk sata-2008 --scale 0.02 --repeats 1 --on loop:1G";
         let mut words: Vec<&str> = load.split(' ').collect();
         let jobs = jobs.to_string();

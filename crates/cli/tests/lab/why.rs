@@ -10,7 +10,7 @@ const DURABLE: &str = "for n in $(seq 60); do dd if=/dev/zero of={dir}/$n bs=4k 
                        conv=fsync 2>/dev/null || exit 1; done";
 
 /// The contender that does more, and a second one with an option that the commands can detect.
-const TWO: [&str; 2] = ["ext4", "ext4:nodelalloc"]; // example
+const TWO: [&str; 2] = ["ext4", "ext4:nodelalloc"];
 
 /// A command that runs `more` on the first of [`TWO`], and `less` on the other.
 fn either(more: &str, less: &str) -> String {
@@ -167,7 +167,7 @@ fn slow_flushes_are_named_as_the_cause_with_their_remedy() {
         kernel.display().to_string(),
         home.work().display().to_string(),
     );
-    let contenders = ["ext4", "ext4:nobarrier"]; // example
+    let contenders = ["ext4", "ext4:nobarrier"];
     let fs = contenders.join(",");
     let words = ["run", "--disk", disk.to_str().unwrap(), "--fs", &fs];
     let place = [

@@ -34,8 +34,11 @@ const ENDING: Duration = Duration::from_secs(180);
 pub const INTERRUPTED: i32 = 130;
 
 /// Random times of a seed, in milliseconds below a limit, with a mix of early and late ones.
+/// `FSDYNO_SEED` varies all of them.
 pub fn moments(seed: u64, below: u64) -> impl Iterator<Item = Duration> {
-    let mut drawn = seed;
+    let varied = std::env::var("FSDYNO_SEED").ok();
+    let varied = varied.and_then(|text| text.parse::<u64>().ok());
+    let mut drawn = seed ^ (varied.unwrap_or(0) << 8);
     std::iter::from_fn(move || {
         drawn = drawn
             .wrapping_mul(6_364_136_223_846_793_005)

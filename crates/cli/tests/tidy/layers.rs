@@ -82,28 +82,22 @@ fn modules_form_no_cycle() {
 
 #[test]
 fn the_check_of_cycles_finds_violations() {
-    let check = |files: &[(&str, &str)], expected: &[&str]| {
-        let parse = |(path, text): &(&str, &str)| Source::parse(&format!("a/src/{path}"), text);
+    let check = |files: &[&str], expected: &[&str]| {
+        let parse = |file: &&str| {
+            let (path, text) = file.split_once(": ").unwrap_or((file, ""));
+            Source::parse(&format!("a/src/{path}.rs"), text)
+        };
         let sources: Vec<Source> = files.iter().map(parse).collect();
         assert_eq!(places(&cycles(uses(&sources))), expected);
     };
-    let (clock, meta) = (("clock.rs", "pub fn now() {}"), ("engines/meta.rs", ""));
-    let top = ("top.rs", "use crate::engines::Engine;");
-    let engines = (
-        "engines/sync.rs",
-        "use super::meta;\nuse crate::clock::now;",
-    );
+    let (clock, meta) = ("clock: pub fn now() {}", "engines/meta");
+    let top = "top: use crate::engines::Engine;";
+    let engines = "engines/sync: use super::meta;\nuse crate::clock::now;";
     check(&[clock, top, engines, meta], &[]);
     // A cycle through two modules: with groups, with `super`, and without `use`.
-    let phases = (
-        "phases/op/run.rs",
-        "\nuse {std::fs, crate::{engines::{self, Engine}}};",
-    );
-    let back = (
-        "engines/sync.rs",
-        "fn a() {\n    super::super::kinds::find();\n}",
-    );
-    let kinds = ("kinds.rs", "use crate::phases::copy as c;");
+    let phases = "phases/op/run: \nuse {std::fs, crate::{engines::{self, Engine}}};";
+    let back = "engines/sync: fn a() {\n    super::super::kinds::find();\n}";
+    let kinds = "kinds: use crate::phases::copy as c;";
     let cycle = [
         "a/src/engines/sync.rs:2",
         "a/src/kinds.rs:1",
@@ -111,16 +105,11 @@ fn the_check_of_cycles_finds_violations() {
     ];
     check(&[clock, top, phases, back, kinds, meta], &cycle);
     // A cycle within a folder, through a module further inside.
-    let sync = ("engines/sync.rs", "use super::meta::size;");
-    let inner = ("engines/meta/size.rs", "use super::super::sync::Calls;");
-    check(
-        &[clock, sync, inner],
-        &["a/src/engines/meta/size.rs:1", "a/src/engines/sync.rs:1"],
-    );
+    let sync = "engines/sync: use super::meta::size;";
+    let inner = "engines/meta/size: use super::super::sync::Calls;";
+    let cycle = ["a/src/engines/meta/size.rs:1", "a/src/engines/sync.rs:1"];
+    check(&[clock, sync, inner], &cycle);
     // Tests may use any module.
-    let test = (
-        "engines/sync.rs",
-        "#[cfg(test)]\nmod tests {\n    use crate::kinds;\n}",
-    );
+    let test = "engines/sync: #[cfg(test)]\nmod tests {\n    use crate::kinds;\n}";
     check(&[clock, phases, test, kinds], &[]);
 }

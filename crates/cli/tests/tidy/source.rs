@@ -1,5 +1,5 @@
-//! A Rust source file for the checks: its paths, string literals, functions and test modules. It is
-//! read as tokens, so that code in macros counts too.
+//! A Rust source file for the checks: its paths, functions and test modules. It is read as tokens, so
+//! that code in macros counts too.
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use std::path::{Path, PathBuf};
@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 #[derive(Clone)]
 pub struct Named {
     pub line: usize,
-    /// A path, a method (`.exists`) or a macro (`println!`), or the content of a literal. Paths are
-    /// resolved through the `use` declarations of the file; `std::*` is a glob.
+    /// A path, a method (`.exists`) or a macro (`println!`). Paths are resolved through the `use`
+    /// declarations of the file; `std::*` is a glob.
     pub name: String,
     /// Whether it belongs to a test.
     test: bool,
@@ -46,12 +46,10 @@ impl Named {
 #[derive(Default)]
 pub struct Source {
     pub path: String,
-    pub lines: Vec<String>,
     pub functions: Vec<String>,
     /// Whether the whole file is a test, a benchmark or an example.
     pub test: bool,
     reached: Vec<Named>,
-    strings: Vec<Named>,
     /// Names in this file, each with the path that it refers to.
     declared: Vec<(String, Named)>,
     /// Modules of tests whose code is in files of their own.
@@ -70,7 +68,6 @@ impl Source {
         let folders = ["/tests/", "/benches/", "/examples/", "_tests.rs"];
         let mut source = Self {
             path: path.to_owned(),
-            lines: text.lines().map(str::to_owned).collect(),
             test: folders.iter().any(|folder| path.contains(folder)),
             ..Self::default()
         };
@@ -88,11 +85,6 @@ impl Source {
     /// Paths outside tests.
     pub fn product(&self) -> impl Iterator<Item = &Named> {
         self.reached.iter().filter(|n| !n.test && !self.test)
-    }
-
-    /// String literals outside tests.
-    pub fn literals(&self) -> impl Iterator<Item = &Named> {
-        self.strings.iter().filter(|n| !n.test && !self.test)
     }
 
     /// Files that `#[cfg(test)] mod NAME;` declares as tests.
@@ -126,14 +118,7 @@ impl Source {
                     test_item &= group.delimiter() != Delimiter::Brace;
                     test_item |= before == "#" && ["test", "cfg(test)"].contains(&&*attribute);
                 }
-                TokenTree::Literal(literal) => {
-                    let text = literal.to_string();
-                    let mut parts = text.splitn(2, '"').skip(1);
-                    if let Some((content, _)) = parts.next().and_then(|rest| rest.rsplit_once('"'))
-                    {
-                        self.strings.push(Named::new(&tokens[at], content, place));
-                    }
-                }
+                TokenTree::Literal(_) => {}
                 TokenTree::Punct(punct) => test_item &= punct.as_char() != ';',
                 TokenTree::Ident(name) if before == "fn" => self.functions.push(name.to_string()),
                 TokenTree::Ident(word)

@@ -33,7 +33,6 @@ const HOLDS: [(u64, &str); 4] = [
 
 /// The reason why free extents cannot be reported.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs, reason = "the message describes the fields")]
 pub enum FreeSpaceError {
     /// A system call failed.
     #[error("cannot {operation} {}: {source}", path.display())]

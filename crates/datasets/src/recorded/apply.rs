@@ -12,7 +12,6 @@ pub enum Resource {
     Node(NodeId),
     /// An open file description.
     Handle(u32),
-    /// A mapping.
     Mapping(u32),
     /// A thread whose operations overlap.
     Thread(u32),

@@ -46,7 +46,6 @@ struct ExistingFile {
     size: u32,
 }
 
-/// The churn.
 pub(super) struct Churn {
     live: Vec<ExistingFile>,
     /// The size of the existing files, each rounded up to blocks, bytes.

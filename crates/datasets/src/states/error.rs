@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 
 /// The reason why a state could not be set up.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs, reason = "the message describes the fields")]
 pub enum StateError {
     /// A system call failed.
     #[error("cannot {operation} {}: {source}{}", shown(path), hint(source, path))]

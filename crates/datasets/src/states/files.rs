@@ -23,7 +23,6 @@ const DIRECTORIES: u32 = 32;
 /// writes at most this much.
 const HELD_BACK: u64 = 64 << 20;
 
-/// The files.
 pub(super) struct Files<'a> {
     root: PathBuf,
     directories: Vec<OwnedFd>,
@@ -81,7 +80,6 @@ impl<'a> Files<'a> {
         self.progress.expect(bytes);
     }
 
-    /// The number of the next file.
     pub(super) fn next_number(&mut self) -> u32 {
         self.next += 1;
         self.next - 1
@@ -138,7 +136,6 @@ impl<'a> Files<'a> {
         result
     }
 
-    /// Truncates a file.
     pub(super) fn truncate(&mut self, number: u32, from: u64, to: u64) -> Result<(), StateError> {
         let file = self.open(number, OFlags::WRONLY | OFlags::CLOEXEC)?;
         fs::ftruncate(&file, to).map_err(|e| StateError::io("truncate", &self.path(number), e))?;

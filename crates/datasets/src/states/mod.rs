@@ -38,7 +38,6 @@ pub static ALL: &[&Method] = &[&aged::AGED, &fragmented::FRAGMENTED, &plain::PLA
 
 /// A method of setting up a state.
 pub struct Method {
-    /// Its name.
     pub name: &'static str,
     /// Its name on the command line.
     pub typed: &'static str,

@@ -2,7 +2,6 @@
 
 use fsdyno_model::Bytes;
 
-/// The progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress {
     /// Bytes written so far.

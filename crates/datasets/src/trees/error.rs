@@ -13,7 +13,6 @@ pub enum TreeError {
     Io {
         /// The attempted operation, as a verb.
         operation: &'static str,
-        /// The path.
         path: PathBuf,
         /// The cause.
         source: io::Error,

@@ -4,7 +4,7 @@
 use crate::arithmetic::{exp, ln, normal_quantile};
 use crate::models::hdd::ThreePoint;
 use crate::profiles::{Profile, Timing};
-use crate::random::Random;
+use fsdyno_model::random::Random;
 
 const READ_BYTES: f64 = 4096.0;
 

@@ -52,7 +52,6 @@ pub struct Figure {
 pub struct Distribution {
     /// Number of requests.
     pub count: usize,
-    /// Mean.
     pub mean_us: f64,
     /// Minimum.
     pub least_us: f64,

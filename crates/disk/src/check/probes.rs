@@ -4,10 +4,10 @@ use crate::disk::{Disk, SubmitError};
 use crate::faults::Faults;
 use crate::models::hdd::{Geometry, Mechanics};
 use crate::profiles::{Profile, Timing};
-use crate::random::Random;
 use crate::request::{Completion, Kind, Request, SECTOR};
 use crate::store::{NullStore, StoreError};
 use fsdyno_model::Nanos;
+use fsdyno_model::random::Random;
 
 /// Sectors of a small request, 4 KiB, and of a large one, 128 KiB.
 const SMALL: u64 = 8;

@@ -9,8 +9,8 @@ pub use plan::{ErrorPlan, FaultPlan, FaultsError, LatentPlan, PowerCutPlan, Slow
 use crate::arithmetic::ms_to_ns;
 use crate::pending::Pending;
 use crate::power_cut::Remains;
-use crate::random::Random;
 use crate::request::{Failure, Kind, Request};
+use fsdyno_model::random::Random;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The faults of one disk.

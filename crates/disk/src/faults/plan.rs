@@ -48,11 +48,9 @@ pub struct ErrorPlan {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FailingKind {
-    /// Reads.
     Read,
     /// Writes and write-zeroes.
     Write,
-    /// Discards.
     Discard,
     /// Kinds that a plan cannot select.
     #[serde(skip)]

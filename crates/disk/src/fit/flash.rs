@@ -11,15 +11,12 @@ use fsdyno_model::Bytes;
 pub struct FlashFit {
     /// Whether pairs showed the units. Otherwise they follow from the rate at depth.
     pub units_seen: bool,
-    /// Channels.
     pub channels: u32,
-    /// Units per channel.
     pub units_per_channel: u32,
     /// Bytes that a unit has in a row.
     pub program_unit: Bytes,
     /// Read time of a unit.
     pub read_us: f64,
-    /// Firmware of a read.
     pub read_firmware_us: f64,
     /// Channel rate.
     pub channel_mb_s: f64,

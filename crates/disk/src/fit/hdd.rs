@@ -27,7 +27,6 @@ pub struct HddFit {
     pub bus_mb_s: f64,
     /// Bytes of a segment.
     pub segment: Option<u64>,
-    /// Segments.
     pub segments: Option<u64>,
     /// Seek curve.
     pub seek: ThreePoint,

@@ -65,7 +65,6 @@ pub struct Figure {
     pub unit: &'static str,
     /// The figure of the device.
     pub measured: f64,
-    /// The figure of the model.
     pub model: f64,
 }
 
@@ -79,7 +78,6 @@ impl Figure {
 /// A model fitted to a device.
 #[derive(Debug, Clone)]
 pub struct Fitted {
-    /// The profile.
     pub profile: Profile,
     /// The same figures of the device and of the model.
     pub figures: Vec<Figure>,

@@ -28,9 +28,7 @@ pub struct Pairs {
     pub near: Vec<(u64, f64)>,
     /// Bytes that a unit has in a row, if reads in the same unit delay each other.
     pub program_unit: Option<u64>,
-    /// Units.
     pub units: Option<u64>,
-    /// Channels.
     pub channels: Option<u64>,
 }
 

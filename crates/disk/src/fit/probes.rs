@@ -2,7 +2,7 @@
 //! sequential over the address range, and in bursts.
 
 use super::target::{Access, Target, TargetError, Timing};
-use crate::random::Random;
+use fsdyno_model::random::Random;
 use fsdyno_stats::Summary;
 use serde::Serialize;
 

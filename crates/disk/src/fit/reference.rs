@@ -94,7 +94,6 @@ impl Reference {
 pub struct Overhead {
     /// Of a request, in microseconds.
     pub request_us: f64,
-    /// Of a byte.
     pub byte_us: f64,
 }
 

@@ -37,7 +37,6 @@ const MOST_SEGMENTS: u64 = 64;
 /// The shortest seek of the curve, as a share of the address range.
 pub(super) const SHORTEST: f64 = 1e-3;
 
-/// A rotating disk.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RotatingDisk {
     /// At the first and at the last sectors.
@@ -50,16 +49,13 @@ pub struct RotatingDisk {
     pub ahead: Option<u64>,
     /// Segments of the cache. None if there are more than were searched for.
     pub segments: Option<u64>,
-    /// Seeks.
     pub seeks: Vec<Seek>,
 }
 
-/// A track.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Track {
     /// Microseconds of a revolution.
     pub revolution_us: f64,
-    /// Sectors.
     pub sectors: f64,
 }
 

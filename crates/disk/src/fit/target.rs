@@ -4,10 +4,10 @@
 use crate::disk::{Disk, SubmitError};
 use crate::faults::Faults;
 use crate::profiles::Profile;
-use crate::random::Random;
 use crate::request::{Kind, Request, SECTOR};
 use crate::store::NullStore;
 use fsdyno_model::Nanos;
+use fsdyno_model::random::Random;
 use std::io;
 
 /// A request of a measurement.

@@ -17,7 +17,6 @@ pub struct VolumeFit {
     pub burst: f64,
     /// Bytes per second, MiB/s.
     pub mib_s: f64,
-    /// Bytes of a burst.
     pub burst_bytes: f64,
     /// Median latency.
     pub latency_us: f64,

@@ -2,8 +2,8 @@
 
 use super::probes::{Effort, LARGE, SMALL, median};
 use super::target::{Access, Target, TargetError, Timing};
-use crate::random::Random;
 use crate::request::Kind;
+use fsdyno_model::random::Random;
 use serde::Serialize;
 
 /// Repeats of a flush.

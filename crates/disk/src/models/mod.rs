@@ -52,7 +52,6 @@ impl Command {
     }
 }
 
-/// An event of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ModelEvent {
     /// A command's write is on the medium.

@@ -3,10 +3,10 @@
 
 use super::{Command, Model, ModelEvent, Work};
 use crate::arithmetic::{exp, normal_quantile, to_ns, us_to_ns};
-use crate::random::Random;
 use crate::request::{Causes, Kind};
 use crate::values::{Impossible, size};
 use fsdyno_model::Bytes;
+use fsdyno_model::random::Random;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 

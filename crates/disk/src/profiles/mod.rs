@@ -39,7 +39,6 @@ pub struct Profile {
     pub timing: Timing,
     /// Manufacturer's figures for the check.
     pub sheet: DataSheet,
-    /// Text of the profile.
     pub text: String,
 }
 

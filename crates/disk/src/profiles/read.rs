@@ -13,7 +13,6 @@ use std::path::Path;
 
 /// A profile that cannot be loaded.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs, reason = "the message describes the fields")]
 pub enum ProfileError {
     /// There is no such profile, or its file cannot be read.
     #[error("{0}; `fsdyno disk list` prints the profiles")]

@@ -62,7 +62,6 @@ pub enum Record {
         /// Text of the mark.
         text: String,
     },
-    /// A power cut.
     PowerCut {
         /// Time.
         at: Nanos,

@@ -67,7 +67,6 @@ impl<W: Write + Send> Sink for Writer<W> {
 
 /// A sequence that cannot be read further.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs, reason = "the message describes the fields")]
 pub enum RecordError {
     /// The header is not that of a sequence.
     #[error("this is no recording of a disk: it does not begin as one")]

@@ -4,8 +4,8 @@ use super::*;
 use crate::disk::Disk;
 use crate::faults::Faults;
 use crate::profiles::{ALL, Profile};
-use crate::random::Random;
 use crate::store::Memory;
+use fsdyno_model::random::Random;
 use std::sync::{Arc, Mutex};
 
 /// A file that stays readable after the recorder is dropped.

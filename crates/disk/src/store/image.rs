@@ -383,7 +383,7 @@ fn masks(at: u64, length: u64) -> impl Iterator<Item = (u64, u8)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Random;
+    use fsdyno_model::random::Random;
 
     fn fill(at: u64, into: &mut [u8]) {
         for (byte, at) in into.iter_mut().zip(at..) {

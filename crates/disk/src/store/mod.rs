@@ -79,7 +79,6 @@ pub struct StoreError {
     pub attempt: &'static str,
     /// Offset.
     pub at: u64,
-    /// Length.
     pub length: u64,
     /// The I/O error.
     pub source: io::Error,
@@ -104,7 +103,7 @@ impl StoreError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Random;
+    use fsdyno_model::random::Random;
 
     /// Compares a store with a plain array.
     fn check(mut store: impl Store) {

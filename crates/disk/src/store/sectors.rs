@@ -62,7 +62,6 @@ impl SectorSet {
         }
     }
 
-    /// Removes a sector.
     pub fn remove(&mut self, sector: u64) {
         let page = sector / PER_PAGE;
         if let Some(bits) = self.pages.get_mut(&page) {

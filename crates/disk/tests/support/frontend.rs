@@ -160,7 +160,6 @@ impl Frontend {
         self.send_message(18, &halves(&[0, 1]), &[])
     }
 
-    /// Sends the memory table.
     pub fn send_memory_table(&mut self) -> io::Result<()> {
         use vm_memory::{GuestMemoryBackend, GuestMemoryRegion};
         let region = self.memory.iter().next().unwrap();

@@ -46,7 +46,6 @@ pub fn enter_root() -> Result<(), GuestInitError> {
     let words = read(ARGUMENTS)?;
     let environment = read(ENVIRONMENT)?;
     load_modules()?;
-    // no contender
     mount(TAG, ROOT, "9p", MountFlags::RDONLY, Some(OPTIONS))
         .map_err(GuestInitError::at("mount the root of the host"))?;
     free_memory();

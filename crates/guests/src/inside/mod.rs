@@ -65,7 +65,6 @@ pub fn set_up_guest() -> Result<PathBuf, GuestInitError> {
         ("proc", "/proc"),
         ("sysfs", "/sys"),
         ("devtmpfs", "/dev"),
-        // no contender
         ("tmpfs", "/run"),
     ] {
         match mount(fstype, target, fstype, MountFlags::empty(), None) {
@@ -174,7 +173,6 @@ fn configure_modprobe(place: &Path, modules: &Path) -> io::Result<()> {
     )
 }
 
-/// The lab of this guest.
 fn lab() -> LabChoice {
     match std::env::var_os(MACHINE) {
         Some(_) => LabChoice::Qemu,

@@ -53,7 +53,6 @@ pub enum Progress<'a> {
         done: u64,
         /// The number of objects; 0 if they were not counted.
         of: u64,
-        /// Its name.
         name: &'a str,
     },
 }
@@ -61,7 +60,6 @@ pub enum Progress<'a> {
 /// A kernel that can be started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Made {
-    /// The kernel.
     pub kernel: LabKernel,
     /// Whether it existed before.
     pub was_there: bool,
@@ -311,7 +309,6 @@ pub(super) struct KernelBuild<'a> {
     pub identity: &'a Identity,
     /// The number of parallel jobs.
     pub jobs: u32,
-    /// The log of the build.
     pub log: PathBuf,
     /// Whether options for every version may be missing from this one.
     pub any_version: bool,

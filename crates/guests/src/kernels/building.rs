@@ -35,7 +35,6 @@ pub enum BuildError {
     /// It exited with an error.
     #[error("`make {target}` {how}; the log is {}, and ends with: {last}", log.display())]
     Failed {
-        /// The target.
         target: String,
         /// Its exit status, as text.
         how: String,
@@ -47,9 +46,7 @@ pub enum BuildError {
     /// It could not be run or watched.
     #[error("cannot run make, with its log in {}: {cause}", log.display())]
     Run {
-        /// The log.
         log: PathBuf,
-        /// The cause.
         #[source]
         cause: io::Error,
     },
@@ -60,7 +57,6 @@ pub enum BuildError {
 
 /// A tree of sources, and the output directory of its build.
 pub(super) struct Tree<'a> {
-    /// The sources.
     pub sources: &'a Path,
     /// The output directory.
     pub output: &'a Path,

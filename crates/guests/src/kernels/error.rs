@@ -35,7 +35,6 @@ pub enum SetupError {
     Tools {
         /// The missing space.
         what: String,
-        /// Its packages.
         packages: String,
     },
     /// The packages could not be installed.
@@ -58,7 +57,6 @@ pub enum SetupError {
     /// Options that did not take.
     #[error("the configuration of {sources} did not take {}", refused.join("; "))]
     Refused {
-        /// The sources.
         sources: String,
         /// Each option, with its actual value.
         refused: Vec<String>,
@@ -66,17 +64,13 @@ pub enum SetupError {
     /// A patch does not fit the sources, and the kernel must count its work.
     #[error("{sources} cannot count the work of the kernel: {unfit}")]
     Patch {
-        /// The sources.
         sources: String,
         /// The patch.
         unfit: Unfit,
     },
     /// The kernel was built without the count, and must have it.
     #[error("the kernel of {sources} cannot count its work: the patches do not fit")]
-    NoWorkCount {
-        /// The sources.
-        sources: String,
-    },
+    NoWorkCount { sources: String },
     /// A repository cannot be read.
     #[error(transparent)]
     Git(#[from] GitError),
@@ -106,7 +100,6 @@ pub enum SetupError {
     Cache {
         /// What was attempted.
         act: &'static str,
-        /// The path.
         path: PathBuf,
         /// Why.
         #[source]
@@ -153,7 +146,6 @@ pub enum ImportError {
     /// It cannot be read.
     #[error("cannot read {}: {cause}", file.display())]
     Read {
-        /// The file.
         file: PathBuf,
         /// Why.
         #[source]
@@ -167,7 +159,6 @@ pub enum ImportError {
         identity::FILE
     )]
     NoKernel {
-        /// The file.
         file: PathBuf,
         /// What it lacks.
         why: String,
@@ -179,7 +170,6 @@ pub enum ImportError {
         file.display()
     )]
     Differs {
-        /// The file.
         file: PathBuf,
         /// Its hash.
         found: String,

@@ -40,7 +40,6 @@ const LAST_LINES: usize = 5;
 /// The error of a repository that cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum GitError {
-    /// git failed.
     #[error("`git {act}` failed in {}: {what}", folder.display())]
     Failed {
         /// The directory.
@@ -58,7 +57,6 @@ pub enum GitError {
     NoRevision {
         /// The directory.
         folder: PathBuf,
-        /// The revision.
         revision: String,
     },
     /// git was ended, or not found.
@@ -66,7 +64,6 @@ pub enum GitError {
     Command(#[from] CommandError),
 }
 
-/// A repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Repository {
     git_dir: PathBuf,
@@ -329,9 +326,7 @@ pub struct About {
     pub commit: String,
     /// Its abbreviated hash.
     pub short: String,
-    /// Its author.
     pub author: String,
-    /// Its date.
     pub date: String,
     /// The first line of its message.
     pub subject: String,

@@ -76,9 +76,7 @@ pub enum KernelError {
     /// The file of the user cannot be a kernel.
     #[error("{} cannot be the kernel of a guest: {cause}", path.display())]
     NoFile {
-        /// The path.
         path: PathBuf,
-        /// The cause.
         #[source]
         cause: io::Error,
     },
@@ -96,9 +94,7 @@ pub struct Kernels {
 /// A complete lab kernel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LabKernel {
-    /// The program.
     pub program: PathBuf,
-    /// Its identity.
     pub identity: Identity,
 }
 
@@ -134,12 +130,10 @@ impl Kernels {
         Self::in_folder(SYSTEM.into())
     }
 
-    /// The kernels in a folder.
     pub fn in_folder(folder: PathBuf) -> Self {
         Self { folder }
     }
 
-    /// The folder.
     pub fn folder(&self) -> &Path {
         &self.folder
     }

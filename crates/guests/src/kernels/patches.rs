@@ -417,7 +417,7 @@ const OPTIONAL: &[Patch] = &[
         instead: "",
     },
     Patch {
-        file: "fs/btrfs/extent_io.c", // no contender
+        file: "fs/btrfs/extent_io.c",
         text: "\tbool page_contig = true;\n",
         instead: "\tbool page_contig = false;\n",
     },

@@ -13,9 +13,7 @@ pub enum KernelSource {
     Tree(PathBuf),
     /// `git:DIR#REV`, or a range.
     Git {
-        /// The repository.
         repository: PathBuf,
-        /// Its commits.
         commits: Commits,
     },
 }

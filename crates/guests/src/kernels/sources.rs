@@ -53,14 +53,12 @@ pub enum SourcesError {
     Unread {
         /// The archive.
         path: PathBuf,
-        /// The cause.
         #[source]
         cause: io::Error,
     },
     /// The package could not be downloaded.
     #[error("cannot fetch {package}: {what}; install it by hand: apt-get install {package}")]
     Fetch {
-        /// The package.
         package: String,
         /// The messages of the program.
         what: String,

@@ -16,7 +16,6 @@ use std::time::SystemTime;
 /// A directory of the cache.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stored {
-    /// Its name.
     pub name: String,
     /// The kernel in it; none if it holds the sources and objects of builds.
     pub kernel: Option<LabKernel>,

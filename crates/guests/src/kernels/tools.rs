@@ -28,7 +28,6 @@ const HEADER: (&str, &str) = ("/usr/include/stdio.h", "libc6-dev");
 pub(super) struct MissingTool {
     /// The program, or the file.
     pub what: String,
-    /// Its package.
     pub package: String,
 }
 

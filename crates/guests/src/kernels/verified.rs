@@ -20,9 +20,7 @@ pub enum NotVerified {
     /// It cannot be read.
     #[error("cannot read {}: {cause}", program.display())]
     Read {
-        /// The program.
         program: PathBuf,
-        /// The cause.
         #[source]
         cause: io::Error,
     },
@@ -33,7 +31,6 @@ pub enum NotVerified {
         program.display()
     )]
     Differs {
-        /// The program.
         program: PathBuf,
         /// Its hash.
         found: String,

@@ -9,7 +9,6 @@ pub const INTERPRETER: u64 = 3;
 /// Type of a segment of notes (`PT_NOTE`).
 pub const NOTES: u64 = 4;
 
-/// A segment.
 #[derive(Debug)]
 pub struct Segment {
     /// Its type.

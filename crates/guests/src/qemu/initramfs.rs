@@ -21,7 +21,6 @@ pub enum InitramfsError {
     Part {
         /// The file.
         path: PathBuf,
-        /// The cause.
         #[source]
         cause: io::Error,
     },

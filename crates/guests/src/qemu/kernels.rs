@@ -16,9 +16,7 @@ const IMAGE: &str = "vmlinuz";
 /// A kernel, and the directory of its modules.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Kernel {
-    /// Its image.
     pub image: PathBuf,
-    /// Its release.
     pub release: String,
     /// The directory of its modules.
     pub modules: PathBuf,
@@ -160,7 +158,6 @@ fn check_usable(kernel: &Kernel) -> Result<(), String> {
 
 /// The error of a kernel without the modules that a guest needs.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs, reason = "the message describes the fields")]
 pub enum ModulesError {
     /// The list of modules could not be read.
     #[error("{}: {cause}", path.display())]
@@ -192,7 +189,6 @@ const NEEDED: [&str; 5] = [
     "virtio_blk",
     "virtio_console",
     "9pnet_virtio",
-    // no contender
     "9p",
 ];
 

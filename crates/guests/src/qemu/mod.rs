@@ -103,7 +103,6 @@ impl Qemu {
         })
     }
 
-    /// Its accelerator.
     pub fn accelerator(&self) -> &Accelerator {
         &self.accelerator
     }

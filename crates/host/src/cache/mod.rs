@@ -37,7 +37,6 @@ pub enum CacheError {
     /// The state of a file or directory could not be read.
     #[error("cannot look into the cache of {}: {cause}", path.display())]
     Path {
-        /// The path.
         path: PathBuf,
         /// The reason.
         #[source]

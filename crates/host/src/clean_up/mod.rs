@@ -50,9 +50,7 @@ impl Cleaned {
 /// One recorded resource, and the result of its clean-up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CleanUp {
-    /// The resource.
     pub resource: Resource,
-    /// The result.
     pub result: Undo,
 }
 

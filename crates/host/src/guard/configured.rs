@@ -34,7 +34,6 @@ const TAGS: [(&str, &str); 5] = [
 pub struct Configured {
     /// The named device, relative to the examined one: `it`, `its partition sda1` ...
     pub subject: String,
-    /// The file.
     pub file: &'static str,
     /// How the entry names the device.
     pub spec: String,

@@ -68,7 +68,6 @@ pub struct DeviceDescription {
 
 /// A device that cannot be checked.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs, reason = "the message describes the fields")]
 pub enum GuardError {
     /// The path does not exist.
     #[error("{} does not exist", path.display())]

@@ -21,7 +21,6 @@ pub struct Refusal {
     pub device: PathBuf,
     /// The reasons, one sentence each.
     pub reasons: Vec<String>,
-    /// The remedy.
     pub remedy: String,
 }
 

@@ -38,7 +38,6 @@ struct Extent {
 #[derive(Debug, thiserror::Error)]
 #[error("cannot save what {device} holds to {}: {source}", path.display())]
 pub struct SaveError {
-    /// The device.
     pub device: String,
     /// The file or the folder.
     pub path: PathBuf,

@@ -37,7 +37,6 @@ impl fmt::Display for Signature {
         };
         // English article: an ext file system, an xfs file system, but a udf.
         let article = if self.kind.starts_with(['a', 'e', 'i', 'o', 'x']) {
-            // example
             "an"
         } else {
             "a"

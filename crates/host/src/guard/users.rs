@@ -59,7 +59,6 @@ pub enum How {
     Claimed,
     /// It is a loop device, and its backing file serves something else too.
     BackingFile {
-        /// The file.
         file: PathBuf,
         /// The other use.
         serves: String,

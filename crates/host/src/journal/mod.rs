@@ -78,7 +78,6 @@ impl Undo {
 
 /// What may go wrong with a journal.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs, reason = "the message describes the fields")]
 pub enum JournalError {
     /// Its directory or file is not trusted, or cannot be opened.
     #[error("the clean-up journal: {0}")]
@@ -158,7 +157,6 @@ impl Journal {
         })
     }
 
-    /// The path of the journal.
     pub fn path(&self) -> &Path {
         &self.book.path
     }

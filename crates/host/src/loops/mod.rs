@@ -37,7 +37,6 @@ pub struct Loop {
 
 /// The reason why a loop device could not be attached or detached.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs, reason = "the message describes the fields")]
 pub enum LoopError {
     /// The loop driver is not there.
     #[error("cannot open /dev/loop-control: {cause}; modprobe loop, or name a device with --on")]

@@ -39,7 +39,6 @@ pub struct Mounted {
 
 /// The reason why something could not be mounted or unmounted.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs, reason = "the message describes the fields")]
 pub enum MountError {
     /// The mount point cannot be used.
     #[error("cannot mount at {}: {cause}", target.display())]

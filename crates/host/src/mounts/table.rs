@@ -22,7 +22,6 @@ pub struct Mount {
     pub fstype: String,
     /// The device, or what the file system uses in its place.
     pub source: PathBuf,
-    /// The options of this mount.
     pub mount_options: String,
     /// The options of the file system.
     pub super_options: String,

@@ -17,7 +17,6 @@ use std::io;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-/// The program.
 const PROGRAM: &str = "ssh";
 /// The Debian package of ssh.
 const PACKAGE: &str = "openssh-client";
@@ -35,7 +34,6 @@ const OPTIONS: [&str; 6] = [
 
 /// The reason why another machine cannot be used.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs, reason = "the message describes the fields")]
 pub enum SshError {
     /// There is no ssh here.
     #[error("no program `{PROGRAM}` on the path; apt-get install {PACKAGE}")]

@@ -24,7 +24,6 @@ pub enum Parcel<'a> {
     Tree {
         /// Its directory.
         inside: &'a Path,
-        /// Its name.
         name: &'a str,
     },
     /// The bytes of one file.

@@ -37,7 +37,6 @@ pub enum How {
 /// The result of a script.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ScriptOutput {
-    /// Its status.
     pub status: i32,
     /// The last 64 KiB of its standard output; invalid UTF-8 is replaced.
     pub stdout: String,

@@ -21,7 +21,6 @@ use fsdyno_model::{CancelToken, CellRecord, LabChoice, Outcome, Plan};
 
 /// The inputs from which the labs of a plan are assembled.
 pub struct Assembly<'a> {
-    /// The plan.
     pub plan: &'a Plan,
     /// The checks that the plan passed.
     pub preflight: Preflight,
@@ -58,10 +57,7 @@ pub enum AssemblyError {
         "{device} is a device of another machine, where the device guard cannot check it. Its \
          contents would be lost. To erase it: --erase {device}"
     )]
-    NotErasable {
-        /// The device.
-        device: String,
-    },
+    NotErasable { device: String },
     /// No contender can be made, mounted, unmounted and checked.
     #[error("no contender can be made and mounted here; nothing was measured:\n  {0}")]
     NoUsable(String),

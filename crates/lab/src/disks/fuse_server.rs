@@ -29,7 +29,6 @@ pub(super) enum ServerCommand {
         model: Box<ModelDisk>,
         /// The index of the disk among those of its contender.
         number: usize,
-        /// Its size.
         size: Bytes,
         /// The file of its contents, created by the server.
         image: PathBuf,
@@ -49,7 +48,6 @@ pub(super) enum ServerCommand {
     Report,
 }
 
-/// Messages of the server.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "message")]
 pub(super) enum ServerMessage {
@@ -65,7 +63,6 @@ pub(super) enum ServerMessage {
         /// All requests, and the figures of each phase.
         report: ServedDiskReport,
     },
-    /// The server failed.
     Failed {
         /// The reason.
         why: String,

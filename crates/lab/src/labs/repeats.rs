@@ -223,7 +223,7 @@ mod tests {
                 directory: home.path().to_owned(),
                 payloads: false,
             }),
-            ..Plan::new(vec![Contender::plain("ext4")], Vec::new()) // example
+            ..Plan::new(vec![Contender::plain("ext4")], Vec::new())
         };
         trace(home.path(), 0, "one");
         trace(home.path(), 2, "other");

@@ -91,17 +91,17 @@ mod tests {
             let outcome = check_one(&contender, mib(need), mib(1000), mib(4000));
             outcome.err().map(|error| error.to_string())
         };
-        assert_eq!(refusal("tmpfs:size=1000m", 900, 100), None); // example
-        assert_eq!(refusal("tmpfs:size=20%", 900, 80), None); // example
+        assert_eq!(refusal("tmpfs:size=1000m", 900, 100), None);
+        assert_eq!(refusal("tmpfs:size=20%", 900, 80), None);
         for (text, permille, need, words) in [
-            ("tmpfs:size=1200m", 800, 100, "available"), // example
-            ("tmpfs:size=50%", 500, 1, "available"),     // example
+            ("tmpfs:size=1200m", 800, 100, "available"),
+            ("tmpfs:size=50%", 500, 1, "available"),
             (
                 "tmpfs:size=1000m",
                 950,
                 100,
                 "50.0 MiB are left of 1000 MiB",
-            ), // example
+            ),
         ] {
             let reported = refusal(text, permille, need).unwrap();
             assert!(
@@ -109,6 +109,6 @@ mod tests {
                 "{reported}"
             );
         }
-        assert_eq!(refusal("ext4", 990, 5000), None); // example
+        assert_eq!(refusal("ext4", 990, 5000), None);
     }
 }

@@ -86,7 +86,6 @@ impl Prepared {
 
 /// The reason why a plan cannot be run.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs, reason = "the message describes the fields")]
 pub enum PreflightError {
     /// The dataset cannot be opened.
     #[error("dataset {dataset}: {source}")]

@@ -19,7 +19,6 @@ const BLOCK: usize = 4096;
 /// The state of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct State {
-    /// Its directory.
     pub directory: u32,
     /// The number of times that it was replaced.
     pub generation: u32,

@@ -27,7 +27,6 @@ pub struct Listing {
 /// One entry of a directory.
 #[derive(Debug, Clone, Copy)]
 pub struct Entry<'a> {
-    /// Its name.
     pub name: &'a CStr,
     /// Its kind, if the directory entry has one.
     pub kind: Option<Kind>,

@@ -5,13 +5,10 @@
 pub enum Kind {
     /// A regular file.
     File,
-    /// A directory.
     Directory,
     /// A symbolic link.
     Symlink,
-    /// A FIFO.
     Fifo,
-    /// A socket.
     Socket,
     /// A character device.
     Character,
@@ -39,7 +36,6 @@ impl Timestamp {
 /// The result of `stat`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Meta {
-    /// The kind.
     pub kind: Kind,
     /// Permission bits, with set-id and sticky bits (`07777`).
     pub mode: u32,

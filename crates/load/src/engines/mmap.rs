@@ -20,7 +20,6 @@ use std::io;
 /// The name of the engine.
 pub const NAME: &str = "mmap";
 
-/// The engine `mmap`.
 pub(crate) enum MmapEngine {}
 
 impl Engine for MmapEngine {

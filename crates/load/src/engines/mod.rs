@@ -183,7 +183,6 @@ pub trait Calls: Sized {
         offset: u64,
         size: u64,
     ) -> Result<Option<(u64, u64)>, LoadError>;
-    /// Sets the size.
     fn set_size(&mut self, file: &mut Self::File, size: u64) -> Result<(), LoadError>;
     /// Makes `to` share all blocks of `from` (`FICLONE`).
     fn share(&mut self, from: &Self::File, to: &mut Self::File) -> Result<(), LoadError>;
@@ -274,7 +273,6 @@ pub trait Calls: Sized {
 /// The description of an engine, as `fsdyno list engines` prints it.
 #[derive(Debug)]
 pub struct EngineInfo {
-    /// Its name.
     pub name: &'static str,
     /// A description of one line.
     pub title: &'static str,
@@ -315,7 +313,6 @@ pub(crate) trait ForEngine {
 
 macro_rules! engines {
     ($($engine:ty),* $(,)?) => {
-        /// All engines.
         pub static ALL: &[EngineInfo] = &[$(<$engine>::INFO),*];
 
         /// Performs work on the engine with that name.

@@ -45,7 +45,6 @@ impl Facts {
     }
 }
 
-/// The engine `null`.
 pub(crate) enum NullEngine {}
 
 impl Engine for NullEngine {

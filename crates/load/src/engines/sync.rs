@@ -21,7 +21,6 @@ use std::path::{Path, PathBuf};
 /// The name of the engine.
 pub const NAME: &str = "sync";
 
-/// The engine `sync`.
 pub(crate) enum SyncEngine {}
 
 impl Engine for SyncEngine {

@@ -18,7 +18,6 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("grep", "grep"),
 ];
 
-/// The engine `tools`.
 pub(crate) enum ToolsEngine {}
 
 impl Engine for ToolsEngine {

@@ -18,7 +18,6 @@ use std::io;
 /// The name of the engine.
 pub const NAME: &str = "uring";
 
-/// The engine `uring`.
 pub(crate) enum UringEngine {}
 
 impl Engine for UringEngine {

@@ -60,7 +60,6 @@ impl Phase {
         parameters::ALL
     }
 
-    /// Runs the phase.
     pub fn run<E: Calls + Send>(
         self,
         engine: &mut E,

@@ -13,7 +13,6 @@ macro_rules! phases {
         }
 
         impl Phase {
-            /// All phases.
             pub const ALL: [Self; [$($name),+].len()] = [$(Self::$phase),+];
 
             /// The name of the kind of phase.

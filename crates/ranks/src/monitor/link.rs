@@ -18,7 +18,6 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Receives the events of a run, in order.
 pub trait Record {
-    /// Records an event.
     fn event(&mut self, event: &Event) -> Result<(), Halt>;
 }
 

@@ -22,7 +22,6 @@ use std::path::Path;
 
 /// One of the two variants.
 pub struct Berkeley {
-    /// Its facts.
     pub facts: Facts,
     /// The driver's name of the variant. The user cannot set this option.
     pub form: &'static str,

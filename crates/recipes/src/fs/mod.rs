@@ -298,7 +298,6 @@ pub struct Forget {
     pub control: &'static str,
     /// The number of the request. The driver only reads its argument.
     pub request: u32,
-    /// The argument.
     pub argument: Vec<u8>,
 }
 

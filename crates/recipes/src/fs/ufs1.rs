@@ -6,7 +6,6 @@ use super::Facts;
 use super::berkeley::{Berkeley, TEMPLATE};
 use fsdyno_model::step::OURSELVES;
 
-/// UFS1.
 pub static UFS1: Berkeley = Berkeley {
     facts: Facts {
         name: "ufs1",

@@ -5,7 +5,6 @@ use super::Facts;
 use super::berkeley::{Berkeley, TEMPLATE};
 use fsdyno_model::step::OURSELVES;
 
-/// UFS2.
 pub static UFS2: Berkeley = Berkeley {
     facts: Facts {
         name: "ufs2",

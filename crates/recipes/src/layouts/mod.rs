@@ -29,7 +29,6 @@ pub struct Layout {
     pub array: Option<&'static str>,
 }
 
-/// All layouts.
 pub static ALL: &[&Layout] = &[
     &single::SINGLE,
     &pool::POOL,

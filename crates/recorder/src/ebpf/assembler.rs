@@ -26,7 +26,6 @@ pub struct Label(usize);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum If {
-    /// Equal.
     Equal = 0x15,
     /// Not equal.
     Differs = 0x55,

@@ -69,7 +69,6 @@ fn descriptor(command: i64, attributes: &Attributes) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(number) })
 }
 
-/// Creates a map.
 pub fn create_map(kind: MapType, key: u32, value: u32, entries: u32) -> io::Result<OwnedFd> {
     let attributes = Attributes::new();
     let flags = match kind {

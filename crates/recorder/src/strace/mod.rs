@@ -20,7 +20,6 @@ use std::io::{self, Read as _, Write};
 use std::os::fd::AsRawFd as _;
 use std::time::{Duration, Instant};
 
-/// The program.
 const PROGRAM: &str = "strace";
 
 /// How often the end and cancellation are checked while nothing is printed.

@@ -23,7 +23,6 @@ pub(super) enum Skip {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct InTree {
     pub id: PathId,
-    /// Relative to the tree.
     pub relative: Vec<u8>,
     pub found: Found,
 }

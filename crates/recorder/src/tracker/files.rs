@@ -15,7 +15,6 @@ pub(crate) struct Description {
     pub path: RefCell<Vec<u8>>,
 }
 
-/// A descriptor.
 #[derive(Debug, Clone)]
 pub(crate) struct Descriptor {
     pub description: Rc<Description>,

@@ -34,7 +34,6 @@ pub struct Sharing {
     pub files: bool,
     /// Working and root directory.
     pub directories: bool,
-    /// Memory.
     pub memory: bool,
 }
 
@@ -60,7 +59,6 @@ pub struct OpenFile {
     pub path: Vec<u8>,
     /// Flags as of open(2).
     pub flags: u32,
-    /// Position.
     pub position: u64,
     /// Whether it is a directory or regular file.
     pub file: bool,
@@ -78,7 +76,6 @@ pub struct MappedFile {
     pub start: u64,
     /// Bytes.
     pub length: u64,
-    /// Offset in the file.
     pub offset: u64,
     /// Whether writes to it change the file: it is shared and may be written.
     pub writes: bool,

@@ -243,12 +243,12 @@ fn unknown_names_are_rejected_with_the_known_ones() {
         (
             with(None, None, &["ntfs"]),
             "ext4, xfs and btrfs:compress=zstd,<b>",
-        ), // example
+        ),
     ] {
         let error = of_run(&run, &filter).unwrap_err().to_string();
         assert!(error.contains(known), "{error}");
     }
-    let filter = with(Some("tree"), Some("copy"), &["xfs"]); // example
+    let filter = with(Some("tree"), Some("copy"), &["xfs"]);
     let charts = of_run(&run, &filter).unwrap();
     assert!(charts.iter().all(|chart| chart.drawn() == [1]));
     let names: Vec<&str> = charts.iter().map(|chart| chart.name.as_str()).collect();

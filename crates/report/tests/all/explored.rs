@@ -173,7 +173,6 @@ fn returned() -> Finding {
     }
 }
 
-/// The exploration.
 pub fn exploration() -> Exploration {
     let info = info();
     let whole = |states| {

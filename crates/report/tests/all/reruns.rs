@@ -64,7 +64,6 @@ fn run(name: &str, contenders: &[&str], times: [&[u64]; 2], flushes: &[u64]) -> 
     set
 }
 
-// example
 const FEW: [&str; 3] = ["ext2", "xfs", "btrfs"];
 
 fn rerun() -> ResultSet {
@@ -192,7 +191,7 @@ fn times_are_scaled_and_large_differences_are_explained() {
 
 #[test]
 fn a_contender_that_did_not_rerun_is_named_with_the_reason() {
-    let contenders = ["ext2", "reiserfs:barrier=none"]; // example
+    let contenders = ["ext2", "reiserfs:barrier=none"];
     let mut set = run(
         "rerun-ufs-async-2004",
         &contenders,
@@ -243,7 +242,6 @@ fn the_cost_of_flushes_is_computed_from_two_runs() {
     let table = published.read().unwrap();
     let setting = published.read_rerun(&table).unwrap();
     let ablation = setting.ablation.clone().unwrap();
-    // example
     let requested = ["xfs", "xfs:wsync"];
     let here = run(
         "rerun-btrfs-2008+barriers",
@@ -265,7 +263,7 @@ fn the_cost_of_flushes_is_computed_from_two_runs() {
     let waits = reported
         .read
         .iter()
-        .find(|read| read.starts_with("xfs:wsync, portage copy")); // example
+        .find(|read| read.starts_with("xfs:wsync, portage copy"));
     let waits = waits.unwrap();
     assert!(
         waits.contains("95 % of it is what 40,000 flushes cost, 9.50 ms each"),

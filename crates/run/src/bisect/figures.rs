@@ -28,7 +28,6 @@ pub enum Metric {
 }
 
 impl Metric {
-    /// All metrics.
     pub const ALL: [Self; 8] = [
         Self::Durable,
         Self::Blocks,
@@ -91,7 +90,6 @@ const CPU: &str = "cpu";
 /// A figure with its name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counter {
-    /// Its name.
     pub name: String,
     /// Its value: nanoseconds, bytes, or a count.
     pub value: u64,
@@ -148,7 +146,6 @@ pub struct Figures {
 }
 
 impl Figures {
-    /// The figures of a sample.
     pub fn of_sample(sample: &Sample) -> Self {
         let mut all = Self::default();
         all.time(DURABLE, sample.whole_ns().0);

@@ -58,7 +58,6 @@ pub enum Judged {
 /// One step of the search.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Step {
-    /// The commit.
     pub commit: String,
     /// The role of the commit.
     pub role: Role,
@@ -75,7 +74,6 @@ pub struct Step {
 pub enum Found {
     /// The first commit with the change.
     Commit {
-        /// The commit.
         commit: String,
         /// The last commit without the change that was measured.
         before: String,

@@ -12,7 +12,6 @@ pub(super) const PARTS: u32 = 16;
 /// One case of a search.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Case {
-    /// A program.
     Program(Program),
     /// A part of the states of a long program.
     Long(Long),
@@ -23,7 +22,6 @@ pub enum Case {
 /// A part of the states of a long program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Long {
-    /// The program.
     pub program: Program,
     /// The maximum number of windows that are explored, of all parts together.
     pub windows: u32,

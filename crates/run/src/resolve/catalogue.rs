@@ -30,7 +30,6 @@ pub struct Catalogue {
     reason = "independent facts about a kind, each used separately"
 )]
 pub struct KindEntry {
-    /// Its name.
     pub name: &'static str,
     /// The input it needs.
     pub needs: Needs,
@@ -42,7 +41,6 @@ pub struct KindEntry {
     pub searches: bool,
     /// Whether an external program does it instead of an engine.
     pub program: bool,
-    /// Its parameters.
     pub parameters: &'static [Parameter],
 }
 
@@ -63,9 +61,7 @@ impl KindEntry {
 /// A generated dataset.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DatasetEntry {
-    /// Its name.
     pub name: &'static str,
-    /// Its form.
     pub form: DatasetForm,
 }
 
@@ -83,7 +79,6 @@ impl DatasetEntry {
     }
 }
 
-/// The form of a dataset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DatasetForm {
     /// Many files in directories.

@@ -7,7 +7,6 @@ use fsdyno_recipes::RecipeError;
 
 /// An error of a single word or value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[allow(missing_docs, reason = "the message describes the fields")]
 pub enum ConfigError {
     /// A name that does not exist.
     #[error("`{name}` is no {what} fsdyno knows")]

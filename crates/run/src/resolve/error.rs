@@ -8,7 +8,6 @@ use std::path::PathBuf;
 
 /// An error of the resolver.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs, reason = "the message describes the fields")]
 pub enum ResolveError {
     /// An argument is wrong.
     #[error("{argument}: {config_error}{}", help_in_brackets(config_error.help().as_deref()))]

@@ -39,7 +39,6 @@ pub struct PlanFile {
     pub options: RunOptions,
     /// Its contenders, and the lab of those that name one.
     pub contenders: Vec<ContenderSpec>,
-    /// Its workloads.
     pub workloads: Vec<Workload>,
     /// The directory of its relative paths.
     pub(super) base: PathBuf,

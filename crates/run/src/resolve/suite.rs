@@ -19,7 +19,6 @@ pub struct Suite {
     pub model_scale: Option<f64>,
 }
 
-/// The default suite.
 pub const DEFAULT: &str = "quick";
 
 /// All suites, in the order of lists.

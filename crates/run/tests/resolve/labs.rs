@@ -243,14 +243,14 @@ fn on_another_machine_its_programs_work_on_its_directories_and_devices() {
 
 #[test]
 fn a_block_trace_needs_a_directory_and_a_model_disk() {
-    let text = "disk = \"nvme\"\ndisk_trace = \"rec\"\ncontenders = [\"ext4\"]\n"; // example
+    let text = "disk = \"nvme\"\ndisk_trace = \"rec\"\ncontenders = [\"ext4\"]\n";
     let (held, path) = written(text);
     let from_file = plan(&request(|r| r.plan = Some(path)));
     let record = from_file.disk_trace.unwrap();
     assert_eq!(record.directory, held.path().join("rec"));
     assert!(!record.payloads);
     let typed = plan(&request(|r| {
-        r.contenders = vec!["ext4".into()]; // example
+        r.contenders = vec!["ext4".into()];
         r.disk = Some("nvme".into());
         r.disk_trace = Some("/records".into());
         r.disk_payloads = Some(true);
@@ -262,7 +262,7 @@ fn a_block_trace_needs_a_directory_and_a_model_disk() {
     );
     for (disk, record) in [(None, Some("/records".into())), (Some("nvme".into()), None)] {
         let refused = error_of(&request(|r| {
-            r.contenders = vec!["ext4".into()]; // example
+            r.contenders = vec!["ext4".into()];
             r.disk = disk;
             r.disk_trace = record;
             r.disk_payloads = Some(true);
@@ -307,7 +307,7 @@ fn faults_are_copied_into_the_plan_and_need_a_model_disk() {
     assert_eq!(faults, Some("[flush]\nignored = 1.0\n"));
     let named = |disk: Option<&str>| {
         request(|r| {
-            r.contenders = vec!["ext4".into()]; // example
+            r.contenders = vec!["ext4".into()];
             r.disk = disk.map(Into::into);
             r.disk_faults = Some(fault_file.clone());
         })
@@ -325,7 +325,6 @@ fn faults_are_copied_into_the_plan_and_need_a_model_disk() {
 
 #[test]
 fn time_is_virtual_if_all_contenders_support_it_and_otherwise_real() {
-    // example
     let on = |fs: &str, time: Option<DiskTime>| {
         request(|r| {
             r.contenders = vec![fs.into()];
@@ -336,8 +335,8 @@ fn time_is_virtual_if_all_contenders_support_it_and_otherwise_real() {
     let time = |fs, time| plan(&on(fs, time)).disk.unwrap().time;
     let (virt, real) = (DiskTime::Virtual, DiskTime::Real);
     for (fs, options, got) in [
-        ("ext4", None, virt),       // example
-        ("ext4", Some(real), real), // example
+        ("ext4", None, virt),
+        ("ext4", Some(real), real),
         ("host/ext4", None, real),
         ("qemu/ext4", None, real),
         ("uml/ext4,host/ext4", None, real),
@@ -345,20 +344,20 @@ fn time_is_virtual_if_all_contenders_support_it_and_otherwise_real() {
     ] {
         assert_eq!(time(fs, options), got, "{fs} {options:?}");
     }
-    let of_real = plan(&on("ext4", Some(real))).hash(); // example
-    assert_ne!(of_real, plan(&on("ext4", None)).hash()); // example
+    let of_real = plan(&on("ext4", Some(real))).hash();
+    assert_ne!(of_real, plan(&on("ext4", None)).hash());
     // A plan with noise has the default number of repeats.
-    assert_eq!(plan(&on("ext4", Some(real))).repeats, 6); // example
+    assert_eq!(plan(&on("ext4", Some(real))).repeats, 6);
     // In virtual time draws vary, and the figures decide how many there are.
-    let varied = plan(&on("ext4", None)); // example
+    let varied = plan(&on("ext4", None));
     let length = |plan: &Plan| (plan.repeats, plan.adaptive.is_some(), plan.is_one_draw());
     assert_eq!(varied.varies, Vary::ALL);
     assert_eq!(length(&varied), (6, true, false));
-    assert_eq!(plan(&on("ext4", Some(real))).varies, []); // example
+    assert_eq!(plan(&on("ext4", Some(real))).varies, []);
     let varying = |list: &[Vary], repeats| RunOptions {
         vary: Some(Varying::Only(list.to_vec())),
         repeats,
-        ..on("ext4", None) // example
+        ..on("ext4", None)
     };
     let fixed = plan(&varying(&[], None));
     assert_eq!(length(&fixed), (1, false, true));
@@ -371,7 +370,7 @@ fn time_is_virtual_if_all_contenders_support_it_and_otherwise_real() {
     // The files of the user are the same in each block, and nature varies real time.
     let of_user = RunOptions {
         dataset: Some("tree:/usr".into()),
-        ..on("ext4", None) // example
+        ..on("ext4", None)
     };
     assert_eq!(plan(&of_user).varies, Vary::ALL[1..]);
     let text = error_of(&RunOptions {
@@ -391,7 +390,7 @@ fn time_is_virtual_if_all_contenders_support_it_and_otherwise_real() {
         (on("ssh:root@bsd/ext4", None), "of this machine"),
         (
             request(|r| {
-                r.contenders = vec!["ext4".into()]; // example
+                r.contenders = vec!["ext4".into()];
                 r.time = Some(real);
             }),
             "--disk",

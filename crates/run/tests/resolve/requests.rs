@@ -184,7 +184,7 @@ fn unchecked_mount_options_are_accepted_on_request() {
 #[test]
 fn an_unsupported_phase_is_skipped_in_the_plan() {
     let plan = plan(&request(|r| {
-        r.contenders = vec!["ext4,exfat".into()]; // example
+        r.contenders = vec!["ext4,exfat".into()];
         r.phases = vec!["mongo-create,mongo-symlinks".to_owned()];
     }));
     let skipped: Vec<_> = plan
@@ -192,14 +192,14 @@ fn an_unsupported_phase_is_skipped_in_the_plan() {
         .iter()
         .map(|one| (&*one.contender, &*one.phase))
         .collect();
-    assert_eq!(skipped, [("exfat", "mongo-symlinks")]); // example
+    assert_eq!(skipped, [("exfat", "mongo-symlinks")]);
     assert!(plan.skipped[0].reason.ends_with("has no symbolic links"));
 }
 
 #[test]
 fn a_plan_of_which_no_phase_can_run_is_refused() {
     let alone = request(|r| {
-        r.contenders = vec!["exfat".into()]; // example
+        r.contenders = vec!["exfat".into()];
         r.phases = vec!["mongo-symlinks".to_owned()];
     });
     let message = error_of(&alone);

@@ -16,7 +16,6 @@ const MAX_REPORTED: usize = 100;
 
 /// Reasons why a check is impossible.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs, reason = "the message describes the fields")]
 pub enum CheckError {
     /// There is no superblock at its location.
     #[error(
@@ -42,7 +41,6 @@ pub enum CheckError {
 /// Result of a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verdict {
-    /// Geometry.
     pub geometry: Geometry,
     /// Whether the superblock has the clean flag.
     pub unmounted: bool,

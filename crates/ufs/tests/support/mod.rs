@@ -5,7 +5,6 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 
 const PAGE: usize = 4096;
 
-/// The disk.
 #[derive(Clone, Default)]
 pub struct Disk {
     pages: HashMap<u64, Vec<u8>>,

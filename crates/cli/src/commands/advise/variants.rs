@@ -10,7 +10,6 @@ use fsdyno_run::advise::{Feature, FeatureTable, Variant};
 /// A contender with options.
 #[derive(Debug, Clone)]
 pub struct Selection<'a> {
-    /// The contender.
     pub contender: Contender,
     /// The label of the best contender that it belongs to.
     pub of: String,

@@ -85,7 +85,6 @@ pub enum AttemptResult {
     Measured {
         /// The run in the store.
         run: String,
-        /// The kernel.
         kernel: PathBuf,
         /// The digest of all disk requests.
         digest: String,

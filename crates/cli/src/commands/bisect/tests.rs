@@ -89,7 +89,7 @@ fn search() -> Search {
         threshold: 1.05,
         max_repeats: None,
         cell: CellSettings {
-            fs: "xfs".to_owned(), // example
+            fs: "xfs".to_owned(),
             phase: "copy".to_owned(),
             phases: vec!["copy".to_owned()],
             disk: Some("sata-ssd".into()),

@@ -380,7 +380,6 @@ fn contenders(lists: &[String], lab: &LabChoice) -> Result<Vec<Contender>, CliEr
     {
         None => Ok(all),
         Some(contender) => Err(CliError::usage(format!(
-            // example
             "{}: crash tests need a file system directly on a disk. Name one, for example ext4",
             contender.label
         ))),

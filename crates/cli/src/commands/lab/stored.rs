@@ -9,7 +9,6 @@ use fsdyno_model::Bytes;
 use serde::Serialize;
 use std::time::Duration;
 
-/// A day.
 const DAY: Duration = Duration::from_secs(86_400);
 
 #[derive(Serialize)]

@@ -16,7 +16,6 @@ pub struct SelftestArgs {
     #[arg(long, value_name = "PERCENT", value_parser = handicap)]
     pub ab: Option<f64>,
     /// Contender
-    // example
     #[arg(long, value_name = "CONTENDER", default_value = "tmpfs")]
     pub fs: String,
     /// Phases to run [default: copy]

@@ -352,7 +352,7 @@ fn shards_run_on_the_hosts_that_can_be_reached_and_are_merged() {
         &directory,
     ];
     let rest = ["--shards", "3", "--program", &program, "--"];
-    let run = home.on_model_disks(&kernel, "ext2,ext4", "--scale 0.003 --phases copy"); // example
+    let run = home.on_model_disks(&kernel, "ext2,ext4", "--scale 0.003 --phases copy");
     let run = run.iter().map(String::as_str).collect::<Vec<_>>().join(" ");
     let run = run.replace("--repeats 1", "--repeats 2");
     let words = front.iter().chain(&rest).copied().chain(run.split(' '));

@@ -161,7 +161,7 @@ impl Map {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Random;
+    use fsdyno_model::random::Random;
 
     /// Checks that every page has its own place and that every block's count is correct.
     fn check_map(map: &Map) {

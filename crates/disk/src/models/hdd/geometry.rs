@@ -9,7 +9,6 @@
 pub struct Place {
     /// Cylinder, 0 is the outermost.
     pub cylinder: u32,
-    /// Head.
     pub head: u32,
     /// Sector within the track.
     pub sector: u64,

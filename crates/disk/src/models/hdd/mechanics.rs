@@ -9,7 +9,6 @@ use crate::arithmetic::{ms_to_ns, to_ns};
 /// Position of the arm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Position {
-    /// Cylinder.
     pub cylinder: u32,
     /// Active head.
     pub head: u32,
@@ -69,7 +68,6 @@ impl Mechanics {
         }
     }
 
-    /// The geometry.
     pub fn geometry(&self) -> &Geometry {
         &self.geometry
     }

@@ -52,7 +52,6 @@ enum Controller {
     Flushing(Job),
 }
 
-/// Work of the arm.
 #[derive(Debug, Clone, Copy)]
 enum ArmWork {
     Read(Job),

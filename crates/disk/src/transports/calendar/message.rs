@@ -58,7 +58,6 @@ impl Operation {
 /// A time-travel message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Message {
-    /// The operation.
     pub operation: Operation,
     /// Sequence number. An acknowledgement repeats that of its message.
     pub number: u32,
@@ -91,7 +90,6 @@ pub fn receive(line: impl AsFd) -> Result<Option<Message>, MessageError> {
     }))
 }
 
-/// Sends a message.
 pub fn send(
     line: impl AsFd,
     message: Message,

@@ -40,7 +40,6 @@ const NEVER: u64 = i64::MAX as u64;
 
 /// An error that ended virtual time before the guest exited.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs, reason = "the message describes the fields")]
 pub enum CalendarError {
     /// A socket or the shared page cannot be created.
     #[error("cannot {act} for virtual time: {source}")]
@@ -91,9 +90,7 @@ impl From<StreamError> for CalendarError {
 
 /// A disk in virtual time, with its own arm and its own socket.
 pub struct CalendarDisk {
-    /// Name of the disk.
     pub name: String,
-    /// The disk.
     pub disk: Disk,
     /// Listening socket for the guest.
     pub listener: UnixListener,

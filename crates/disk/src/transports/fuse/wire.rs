@@ -70,7 +70,6 @@ pub enum Operation<'a> {
     Read {
         /// Offset.
         at: u64,
-        /// Length.
         length: u32,
     },
     /// Writes bytes.
@@ -86,14 +85,12 @@ pub enum Operation<'a> {
     Discard {
         /// Offset.
         at: u64,
-        /// Length.
         length: u64,
     },
     /// Zeroes a range.
     WriteZeroes {
         /// Offset.
         at: u64,
-        /// Length.
         length: u64,
     },
     /// STATFS: the size of the file system.
@@ -106,12 +103,10 @@ pub enum Operation<'a> {
     Unsupported,
 }
 
-/// A request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FuseRequest<'a> {
     /// Identifier of the request. The reply carries it.
     pub unique: u64,
-    /// The operation.
     pub operation: Operation<'a>,
 }
 
@@ -124,7 +119,6 @@ pub struct Malformed {
 }
 
 impl<'a> FuseRequest<'a> {
-    /// Parses a request.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, Malformed> {
         let broken = |what| Malformed {
             length: bytes.len(),

@@ -96,7 +96,6 @@ struct Segment {
 pub struct Chain {
     /// Head index of the chain in the ring.
     pub head: u16,
-    /// The operation.
     pub operation: Operation,
     data: Vec<Segment>,
     status: GuestAddress,

@@ -65,7 +65,6 @@ pub struct RequiredActions {
     drain: bool,
 }
 
-/// A connection.
 #[derive(Debug)]
 pub struct Connection {
     line: UnixStream,

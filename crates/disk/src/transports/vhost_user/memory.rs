@@ -13,7 +13,6 @@ const REGION: usize = 32;
 
 /// An invalid memory table.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs, reason = "the message describes the fields")]
 pub enum MemoryError {
     /// The message has the wrong size.
     #[error(transparent)]

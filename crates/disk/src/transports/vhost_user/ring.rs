@@ -46,9 +46,7 @@ pub struct Served {
     pub flushes: u64,
     /// Number of discard and write-zeroes requests.
     pub others: u64,
-    /// Bytes read.
     pub bytes_read: u64,
-    /// Bytes written.
     pub bytes_written: u64,
     /// Number of requests that failed.
     pub errors: u64,

@@ -85,9 +85,7 @@ pub struct Message {
     pub number: u32,
     /// Whether the sender waits for an acknowledgement.
     pub need_reply: bool,
-    /// Payload.
     pub payload: Vec<u8>,
-    /// Descriptors of the message.
     pub descriptors: Vec<OwnedFd>,
 }
 
@@ -113,7 +111,6 @@ impl Message {
 
 /// A malformed message, or a connection error.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs, reason = "the message describes the fields")]
 pub enum WireError {
     /// The connection failed.
     #[error(transparent)]

@@ -235,11 +235,11 @@ fn an_option_that_was_not_applied_fails_by_name() {
         return;
     };
     let (made, reported) = work_dir.set_up(&CancelToken::new());
-    assert_eq!(made.unwrap().kernel.identity.lacks, ["ufs"]); // example
+    assert_eq!(made.unwrap().kernel.identity.lacks, ["ufs"]);
     assert!(
         reported.iter().any(|note| note.ends_with("has no ufs")),
         "{reported:?}"
-    ); // example
+    );
 }
 
 #[test]

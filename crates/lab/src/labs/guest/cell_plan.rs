@@ -161,9 +161,9 @@ mod tests {
 
     #[test]
     fn a_guest_receives_the_same_in_every_plan_that_has_its_cell() {
-        let alone = plan(&["ext4"], &["ports"]); // example
+        let alone = plan(&["ext4"], &["ports"]);
         let expected = plan_of_cell(&alone, cell(0, 0, 0, 0));
-        let mut others = plan(&["btrfs", "ext4", "xfs"], &["mixed", "ports"]); // example
+        let mut others = plan(&["btrfs", "ext4", "xfs"], &["mixed", "ports"]);
         others.name = "another".into();
         others.contenders[1] = others.contenders[1].clone().on_kernel(ContenderKernel {
             name: "v6.12".into(),
@@ -178,7 +178,7 @@ mod tests {
             requirement: "hard links".into(),
             reason: "it has none".into(),
         };
-        others.skipped = vec![skipped("btrfs")]; // example
+        others.skipped = vec![skipped("btrfs")];
         (others.repeats, others.margin) = (7, 0.3);
         others.budget = Some(Nanos(5));
         others.work_dir = Some("/elsewhere".into());
@@ -195,7 +195,7 @@ mod tests {
         assert_eq!(
             kept.skips_all(&kept.contenders[0], &kept.workloads[0]),
             Some(&skipped("ext4"))
-        ); // example
+        );
         let (aged, of_block) = plan_of_cell(&others, cell(9, 4, 0, 1));
         assert_eq!((aged.most_repeats(), of_block), (5, cell(0, 4, 0, 0)));
     }

@@ -62,7 +62,6 @@ impl OnModelDisk {
         Ok(all)
     }
 
-    /// The sockets of the disks.
     pub fn sockets(&self) -> &[PathBuf] {
         &self.sockets
     }

@@ -45,7 +45,6 @@ const GONE: Duration = Duration::from_secs(2);
 pub(super) struct TimedDisks {
     /// The socket of the calendar.
     pub calendar: UnixListener,
-    /// The disks.
     pub calendar_disks: Vec<CalendarDisk>,
     /// Whether they have volatile caches.
     pub volatile: bool,

@@ -14,7 +14,6 @@ pub(super) enum Clock {
     Time,
 }
 
-/// The times of a phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct PhaseTimes {
     /// Until the work returned.
@@ -34,7 +33,6 @@ impl Clock {
         }
     }
 
-    /// Its resolution.
     pub fn resolution(self) -> Nanos {
         match self {
             Self::Date => Nanos(1),

@@ -49,7 +49,6 @@ fn questions() -> String {
 }
 
 impl Machine {
-    /// Surveys the machine.
     pub fn survey(
         remote: &mut dyn RemoteShell,
         directory: &str,
@@ -87,7 +86,6 @@ impl Machine {
         Ok(machine)
     }
 
-    /// The machine of a dry run.
     pub fn for_dry_run(bsd: bool) -> Self {
         let dialect = dialects::assumed(bsd);
         Self {

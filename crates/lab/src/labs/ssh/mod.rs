@@ -33,7 +33,6 @@ use std::path::{Path, PathBuf};
 
 /// The reason why a plan cannot be run on another machine.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs, reason = "the message describes the fields")]
 pub enum SshLabError {
     /// The connection failed.
     #[error(transparent)]

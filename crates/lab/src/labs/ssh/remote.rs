@@ -5,7 +5,6 @@ use fsdyno_model::CancelToken;
 
 /// A shell on the other machine.
 pub(super) trait RemoteShell {
-    /// Runs a script.
     fn run_script(&mut self, how: How, script: &str) -> Result<ScriptOutput, SshError>;
     /// Registers the line that undoes the next action.
     fn undo(&mut self, line: &str);

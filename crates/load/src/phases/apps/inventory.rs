@@ -4,6 +4,7 @@
 use super::{Family, Parameters};
 use fsdyno_datasets::seed::{Seed, Spread};
 use fsdyno_datasets::sizes::LogNormal;
+use fsdyno_model::random::shuffle;
 
 /// Headers that a source includes. Builds of the Linux kernel read hundreds; most small programs
 /// read some tens.
@@ -153,10 +154,11 @@ fn by_popularity(seed: Seed, items: usize, requests: usize) -> Vec<usize> {
         cumulative.push(sum);
     }
     let mut ranked: Vec<usize> = (0..items).collect();
-    let shuffle = seed.part("ranks");
-    for last in (1..items).rev() {
-        ranked.swap(last, below(shuffle, last, last + 1));
-    }
+    let (ranks, mut place) = (seed.part("ranks"), items as u64);
+    shuffle(&mut ranked, || {
+        place -= 1;
+        ranks.at(place).value()
+    });
     let request = |number: usize| {
         let unit = (seed.at(number as u64).value() >> 11) as f64 / (1_u64 << 53) as f64;
         let rank = cumulative.partition_point(|until| *until <= unit * sum);

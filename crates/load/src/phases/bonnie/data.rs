@@ -1,7 +1,6 @@
 //! The phases on one large file: write and read byte by byte and chunk by chunk. Seeks are in
 //! `seeks`.
 
-use super::names::{below, shuffle};
 use super::parameters::DataParameters;
 use super::source::Source;
 use super::{Job, Pass, SEED, open_home};
@@ -11,13 +10,13 @@ use crate::error::LoadError;
 use crate::phases::buffer::Buffer;
 use crate::phases::timeline::TimelineRecorder;
 use fsdyno_model::cancel::CancelToken;
+use fsdyno_model::random::{below, shuffle};
 use fsdyno_model::sample::Tally;
 use fsdyno_model::units::Bytes;
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::ffi::CStr;
 
-/// The file.
 pub(super) const FILE: &CStr = c"data";
 /// The mode of the file.
 pub(super) const MODE: u32 = 0o600;
@@ -40,7 +39,6 @@ pub(super) enum Unit {
     Chunk,
 }
 
-/// The buffers of a worker.
 #[derive(Debug)]
 pub(super) struct WorkerBuffers {
     pub buffer: Buffer,
@@ -87,12 +85,12 @@ impl Data {
 fn tickets(chunks: u64, seeks: u64, random: &mut impl Rng) -> Box<[u64]> {
     let mut tickets = Vec::new();
     if chunks > seeks {
-        tickets.extend((0..seeks).map(|_| below(random, chunks) as u64));
+        tickets.extend((0..seeks).map(|_| below(random.next_u64(), chunks)));
         return tickets.into_boxed_slice();
     }
     while (tickets.len() as u64) < seeks {
         let mut turn: Vec<u64> = (0..chunks).collect();
-        shuffle(&mut turn, random);
+        shuffle(&mut turn, || random.next_u64());
         tickets.extend(turn);
     }
     #[expect(

@@ -1,7 +1,7 @@
 //! The phases on many files: create, stat and delete. Create and delete end when the file system
 //! reports that all is durable; the time to return is reported as well.
 
-use super::names::{Name, Order, below, shuffle};
+use super::names::{Name, Order};
 use super::parameters::{FileParameters, Made};
 use super::source::Source;
 use super::{Job, Pass, SEED, open_home};
@@ -12,8 +12,9 @@ use crate::engines::{Calls, Target};
 use crate::error::LoadError;
 use crate::phases::buffer::Buffer;
 use crate::phases::timeline::TimelineRecorder;
+use fsdyno_model::random::{below, shuffle};
 use fsdyno_model::sample::Tally;
-use rand_core::SeedableRng;
+use rand_core::{Rng as _, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::ffi::{CStr, CString};
 use std::io;
@@ -98,12 +99,12 @@ impl Files {
         let all = (0..count).map(|number| File {
             name: Name::draw(number, parameters.order, &mut random),
             directory: directory(number),
-            size: parameters.least + below(&mut random, spread) as u64,
+            size: parameters.least + below(random.next_u64(), spread),
         });
         let all = all.collect();
         let mut shuffled: Vec<usize> = (0..count).collect();
         if parameters.order == Order::Random {
-            shuffle(&mut shuffled, &mut random);
+            shuffle(&mut shuffled, || random.next_u64());
         }
         let places = Places::of(&parameters);
         let originals = places.originals.iter();

@@ -1,6 +1,7 @@
 //! The names of the files: a number, and random letters and digits, in either order. This module
 //! also assigns files to directories.
 
+use fsdyno_model::random::index;
 use rand_core::Rng;
 use std::ffi::CStr;
 
@@ -39,7 +40,7 @@ impl Name {
     /// unique.
     pub fn draw(number: usize, order: Order, random: &mut impl Rng) -> Self {
         let mut bytes = [0; NUMBER + RANDOM + 1];
-        let letters = below(random, RANDOM as u64 + 1);
+        let letters = index(random.next_u64(), RANDOM + 1);
         let (number_at, random_at) = match order {
             Order::Sequential => (0, NUMBER),
             Order::Random => (letters, 0),
@@ -50,7 +51,7 @@ impl Name {
             left >>= 4;
         }
         for byte in &mut bytes[random_at..random_at + letters] {
-            *byte = LETTERS[below(random, LETTERS.len() as u64)];
+            *byte = LETTERS[index(random.next_u64(), LETTERS.len())];
         }
         Self(bytes)
     }
@@ -60,23 +61,6 @@ impl Name {
     pub fn as_c(&self) -> &CStr {
         // Always present: the last byte is never written.
         CStr::from_bytes_until_nul(&self.0).unwrap_or_default()
-    }
-}
-
-/// A number below a limit (Lemire, 2019).
-pub(super) fn below(random: &mut impl Rng, limit: u64) -> usize {
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "it is below the limit, which counts things in memory"
-    )]
-    let number = ((u128::from(random.next_u64()) * u128::from(limit)) >> 64) as usize;
-    number
-}
-
-/// Shuffles a list (Fisher and Yates).
-pub(super) fn shuffle<T>(list: &mut [T], random: &mut impl Rng) {
-    for last in (1..list.len()).rev() {
-        list.swap(last, below(random, last as u64 + 1));
     }
 }
 
@@ -130,14 +114,6 @@ mod tests {
             }
             let different: HashSet<Vec<u8>> = names.into_iter().collect();
             prop_assert_eq!(different.len(), 1000);
-        }
-
-        #[test]
-        fn a_shuffled_list_has_lost_nothing(seed: u64, length in 0_usize..100) {
-            let mut list: Vec<usize> = (0..length).collect();
-            shuffle(&mut list, &mut Xoshiro256PlusPlus::seed_from_u64(seed));
-            list.sort_unstable();
-            prop_assert!(list.into_iter().eq(0..length));
         }
     }
 }

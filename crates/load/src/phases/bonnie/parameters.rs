@@ -30,7 +30,6 @@ pub struct DataParameters {
     pub chars: u64,
     /// Bytes per call.
     pub chunk: u64,
-    /// Seeks.
     pub seeks: u64,
     /// Workers that seek in parallel.
     pub seekers: u64,
@@ -43,7 +42,6 @@ pub struct DataParameters {
 pub enum Made {
     /// Regular files.
     Files,
-    /// Hard links.
     HardLinks,
     /// Symbolic links.
     Symlinks,

@@ -22,7 +22,6 @@ struct Shared<'a> {
     start: Start,
 }
 
-/// The result of a worker.
 struct WorkerResult {
     ended: u64,
     bytes: u64,

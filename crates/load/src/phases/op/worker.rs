@@ -61,7 +61,6 @@ impl Limits<'_> {
     }
 }
 
-/// The result of a worker.
 pub(super) struct WorkerResult {
     pub ended: u64,
     pub tally: Tally,

@@ -41,7 +41,6 @@ pub(crate) struct Step {
 }
 
 impl Step {
-    /// Its waits.
     pub fn waits<'p>(&self, plan: &'p Plan) -> &'p [Wait] {
         &plan.waits[self.waits.0 as usize..self.waits.1 as usize]
     }

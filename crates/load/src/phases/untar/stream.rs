@@ -46,7 +46,6 @@ impl<'a> Stream<'a> {
         Ok(())
     }
 
-    /// Whether the stream is at its end.
     pub fn at_end(&mut self) -> io::Result<bool> {
         if self.end > self.start {
             return Ok(false);

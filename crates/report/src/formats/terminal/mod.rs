@@ -9,7 +9,8 @@ use crate::document::{
     Block, Document, Fold, Item, Mark, Medium, Section, Span, Table, Text, Tone, visit,
 };
 use crate::options::Options;
-use paint::{Paint, left, width, wrap};
+use paint::Paint;
+pub use paint::{left, width, wrap};
 use std::collections::BTreeSet;
 
 /// The smallest supported width, columns.

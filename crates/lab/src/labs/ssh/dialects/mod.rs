@@ -37,7 +37,6 @@ pub(super) struct Dialect {
     pub drop_caches: Option<&'static str>,
 }
 
-/// All dialects.
 static ALL: [&Dialect; 3] = [&linux::LINUX, &freebsd::FREEBSD, &dragonfly::DRAGONFLY];
 
 /// The dialect of a system, by its `uname -s`.
