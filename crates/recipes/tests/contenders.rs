@@ -3,6 +3,7 @@
 use fsdyno_model::{Contender, LayoutChoice};
 use fsdyno_recipes::{check_options, find, fs, kind_of, layouts, validate};
 use std::collections::HashSet;
+use std::path::Path;
 
 /// The error message for a contender in short form, or an empty text.
 fn messages(text: &str) -> String {
@@ -215,4 +216,77 @@ fn names_are_unique_and_layouts_exist() {
             assert!(layouts::find(layout).is_some(), "{}@{layout}", fs.name());
         }
     }
+}
+
+/// The lines of a source, before its tests, that compare a text with the name of a file system.
+fn decisions(text: &str) -> Vec<usize> {
+    const BEFORE: [&str; 7] = [
+        "==",
+        "!=",
+        "|",
+        "_with(",
+        "contains(",
+        "strip_prefix(",
+        "eq(",
+    ];
+    // `dir` is a keyword of the plan too.
+    let recipes = fs::ALL
+        .iter()
+        .map(|one| one.name())
+        .filter(|name| *name != "dir");
+    let names: Vec<String> = recipes.map(|name| format!("\"{name}\"")).collect();
+    let decides = |line: &str| {
+        names.iter().any(|name| {
+            line.match_indices(name).any(|(at, _)| {
+                let (before, after) = (line[..at].trim_end(), line[at + name.len()..].trim_start());
+                let is_pattern = ["=>", "|", "==", "!=", "if "]
+                    .iter()
+                    .any(|op| after.starts_with(op));
+                is_pattern || BEFORE.iter().any(|op| before.ends_with(op))
+            })
+        })
+    };
+    let is_test = |at: &usize| {
+        text[*at..]
+            .lines()
+            .nth(1)
+            .is_some_and(|line| line.ends_with("{"))
+    };
+    let mut tests = text
+        .match_indices("#[cfg(test)]\n")
+        .map(|(at, _)| at)
+        .filter(is_test);
+    let product = &text[..tests.next().unwrap_or(text.len())];
+    let lines = (1..).zip(product.lines()).filter(|(_, line)| decides(line));
+    lines.map(|(number, _)| number).collect()
+}
+
+#[test]
+fn no_name_of_a_file_system_decides_anything_outside_its_recipe() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let (mut folders, mut read, mut found) = (vec![crates.to_owned()], 0, Vec::new());
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_str().unwrap();
+            let is_source = name.ends_with(".rs") && name != "tests.rs";
+            let exempt = ["tests", "benches", "target"].contains(&name);
+            if path.is_dir() && !exempt && !path.ends_with("recipes/src/fs") {
+                folders.push(path);
+            } else if path.is_file() && is_source {
+                read += 1;
+                let lines = decisions(&std::fs::read_to_string(&path).unwrap());
+                found.extend(
+                    lines
+                        .iter()
+                        .map(|line| format!("{}:{line}", path.display())),
+                );
+            }
+        }
+    }
+    assert_eq!(found, [""; 0]);
+    assert!(read > 500, "only {read} sources were found");
+    let bad = "if a == \"xfs\" {\n\"ext4\" | \"a\" => b\na.starts_with(\"zfs\")\nlet a = \"xfs\";\n\
+               #[cfg(test)]\nmod tests {\na == \"xfs\"";
+    assert_eq!(decisions(bad), [1, 2, 3]);
 }
