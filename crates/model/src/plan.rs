@@ -111,6 +111,12 @@ pub struct Plan {
     /// The model processor in virtual time; none if computing is free, and in real time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu: Option<ModelCpu>,
+    /// Whether the comparison is repeated with variants of the model disk and processor.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub robust: bool,
+    /// The run that this one varies; none if it is no variant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variant: Option<VariantOf>,
     /// The directory of the block traces of the model disks; none if no trace is written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disk_trace: Option<DiskRecord>,
@@ -119,6 +125,17 @@ pub struct Plan {
     /// recorded by a version without this has none, and their content is unknown.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub contents: BTreeMap<String, DatasetContent>,
+}
+
+/// A run whose model disk or model processor is changed by its known error.
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+pub struct VariantOf {
+    /// The name of the run without the change.
+    pub run: String,
+    /// The change: `flushes 2.5 times slower`.
+    pub change: String,
+    /// The number of variants of that run.
+    pub all: u32,
 }
 
 /// A figure of one phase.
@@ -294,6 +311,8 @@ impl Plan {
             guest: None,
             disk: None,
             cpu: None,
+            robust: false,
+            variant: None,
             disk_trace: None,
             contents: BTreeMap::new(),
         }
@@ -490,6 +509,8 @@ impl Plan {
             ends: Vec::new(),
             budget: None,
             shard: None,
+            robust: false,
+            variant: None,
             ..self.clone()
         };
         // A plan is plain data: serialisation cannot fail.

@@ -4,6 +4,7 @@ use crate::disk_use;
 use crate::error::fault;
 use crate::kernel_work;
 use crate::observed;
+use crate::resolve::VARIES;
 use crate::row::{self, Fields, all, at, each, one, only, refused};
 use crate::timeline;
 use crate::{Store, StoreError};
@@ -50,9 +51,10 @@ pub struct RunSummary {
 }
 
 impl Store {
-    /// All runs, newest first.
+    /// All runs, newest first, without variants of others.
     pub fn runs(&self) -> Result<Vec<RunSummary>, StoreError> {
-        const QUERY: &str = "
+        let query = format!(
+            "
             SELECT run.id, run.name, run.started_unix_ns, run.ended_unix_ns, run.stop,
                 (SELECT json_group_array(tag) FROM (SELECT tag FROM tag WHERE run = run.id ORDER BY tag)),
                 (SELECT json_group_array(json_extract(value, '$.label'))
@@ -62,9 +64,11 @@ impl Store {
                 count(cell.id) FILTER (WHERE cell.outcome = 'skipped'),
                 coalesce(sum(cell.took_ns), 0)
             FROM run LEFT JOIN cell ON cell.run = run.id
+            WHERE {VARIES} IS NULL
             GROUP BY run.id
-            ORDER BY run.started_unix_ns DESC, run.rowid DESC";
-        all(&self.connection, QUERY, &[], |fields| {
+            ORDER BY run.started_unix_ns DESC, run.rowid DESC"
+        );
+        all(&self.connection, &query, &[], |fields| {
             let id: String = fields.take()?;
             let (name, started_unix_ns) = (fields.take()?, fields.moment()?);
             let (ended_unix_ns, stop) = (fields.moment_or_none()?, fields.word_or_none()?);
@@ -97,6 +101,25 @@ impl Store {
     /// A whole run, read in one transaction: another process may be writing to it.
     pub fn load(&self, id: &str) -> Result<ResultSet, StoreError> {
         self.read_whole("run", id, |snapshot| result_set(snapshot, id))
+    }
+
+    /// A whole run; with its variants, if it is recorded that it has some.
+    pub fn load_with_variants(&self, id: &str) -> Result<ResultSet, StoreError> {
+        let mut set = self.load(id)?;
+        if set.run.plan.robust {
+            set.variants = self.variants(id)?;
+        }
+        Ok(set)
+    }
+
+    /// The variants of a run, in the order in which they began. It searches the plans of all runs.
+    pub fn variants(&self, id: &str) -> Result<Vec<ResultSet>, StoreError> {
+        let query =
+            format!("SELECT id FROM run WHERE {VARIES} = ?1 ORDER BY started_unix_ns, rowid");
+        let what = format!("looking for the variants of run `{id}`");
+        let ids: Vec<String> =
+            all(&self.connection, &query, &[id], only).map_err(fault(&self.path, what))?;
+        ids.iter().map(|id| self.load(id)).collect()
     }
 
     /// Reads a run, a series or an exploration in one transaction.
@@ -136,6 +159,7 @@ pub(crate) fn result_set(connection: &Connection, id: &str) -> rusqlite::Result<
         schema: ResultSet::SCHEMA,
         run,
         cells,
+        variants: Vec::new(),
     }))
 }
 

@@ -7,6 +7,7 @@ mod kernels;
 mod listener;
 mod model_disks;
 mod resume;
+mod variants;
 
 use crate::args::Erase;
 use crate::commands::jobs::JobsArgs;
@@ -105,7 +106,8 @@ pub fn run(args: &RunArgs, store_path: &Path) -> Result<Code, CliError> {
         output::check(Some(file), existing)?;
     }
     if let Some(name) = &args.resume {
-        return Ok(resume::resume(&execution, name, args, store_path, &stop)?.code);
+        let options = (&args.options, args.retry_failed);
+        return Ok(resume::resume(&execution, name, options, store_path, &stop)?.code);
     }
     if !args.kernels.is_empty() {
         return kernels::run(args, &execution, store_path, &stop);
@@ -324,7 +326,7 @@ fn go(
         store.reopen(&info.id, &info.plan)?;
         ""
     };
-    let command = format!("fsdyno run --resume {}{option}", info.id);
+    let command = format!("fsdyno run --resume {}{option}", name_to_resume(info));
     let jobs = execution.jobs.count(fsdyno_lab::cell_memory(&info.plan));
     let jobs = jobs.min(NonZeroUsize::new(cells.len()).unwrap_or(jobs));
     // A failed store cancels the cells, which is no request of the user.
@@ -340,6 +342,16 @@ fn go(
     // The progress view is removed before other output.
     drop(listener);
     drop(labs);
+    let reason = match reason {
+        StopReason::Interrupted => reason,
+        _ if info.plan.robust && !session.retries_only => {
+            match variants::measure_all(info, execution, &store, &stop)? {
+                StopReason::Interrupted => StopReason::Interrupted,
+                _ => reason,
+            }
+        }
+        reason => reason,
+    };
     let code = finish(execution, &store, &info.id)?;
     let ended = |code| Ended {
         code,
@@ -355,12 +367,21 @@ fn go(
             Ok(ended(code))
         }
         StopReason::Interrupted => {
-            output::note(format_args!(
-                "fsdyno: interrupted; continue with: {command}"
-            ));
+            // The run that a variant belongs to prints the command.
+            if info.plan.variant.is_none() || !execution.silent {
+                output::note(format_args!(
+                    "fsdyno: interrupted; continue with: {command}"
+                ));
+            }
             Ok(ended(Code::Interrupted))
         }
     }
+}
+
+/// The run to resume: that to which a variant belongs.
+fn name_to_resume(info: &RunInfo) -> &str {
+    let variant = info.plan.variant.as_ref();
+    variant.map_or(&info.id, |variant| &variant.run)
 }
 
 fn keep_going_hint(error: &fsdyno_store::StoreError, command: &str) -> CliError {
@@ -371,7 +392,7 @@ fn keep_going_hint(error: &fsdyno_store::StoreError, command: &str) -> CliError 
 
 /// Prints the report and returns the exit code for the outcomes of the cells.
 fn finish(execution: &Execution, store: &Store, id: &str) -> Result<Code, CliError> {
-    let set = store.load(id)?;
+    let set = store.load_with_variants(id)?;
     let export = &execution.export;
     for (format, file) in export.files() {
         let options = rendering::options(execution.screen.clock, true);
@@ -514,6 +535,9 @@ fn print_dry_run(plan: &Plan, preflight: &Preflight, cells: &[Cell]) -> Result<E
             "# a cell that takes longer than {} is ended",
             budget.clock()
         );
+    }
+    if plan.robust {
+        text += "# then its first draws in each variant of the model disk and processor\n";
     }
     // The figures may require more blocks. Only the next one is printed.
     let next = cells.first().map_or(0, |cell| cell.block + 1);
