@@ -215,6 +215,11 @@ impl Field {
         order
     }
 
+    /// The totals of a candidate by block.
+    pub fn totals(&self, at: usize) -> &[(u32, f64)] {
+        &self.totals[at]
+    }
+
     /// The verdict on one candidate compared with another.
     pub fn verdict(&self, one: usize, other: usize) -> Option<Verdict> {
         self.verdicts.of(one, other)

@@ -80,6 +80,9 @@ pub struct AdviseArgs {
     /// If no contender was tested, none is dropped.
     #[arg(long, value_name = "CLASS", value_parser = class, help_heading = CHOICE)]
     pub safety: Option<StateClass>,
+    /// Do not compare the choice again with the model disk and processor changed by their errors
+    #[arg(long, help_heading = CHOICE)]
+    pub no_robust: bool,
     /// Compare the prediction with image files in real time, pair by pair
     ///
     /// The file systems are measured again, with their defaults and at the same scale. Use --disk

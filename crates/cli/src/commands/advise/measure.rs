@@ -6,13 +6,13 @@ use super::{count, labels};
 use crate::catalogue::unavailable;
 use crate::commands::disk::{fit_to_reads, profile_text};
 use crate::commands::measuring::LockArgs;
-use crate::commands::run::{Execution, assembled, check_early, fresh, resolve_here};
+use crate::commands::run::{Execution, Variants, assembled, check_early, fresh, resolve_here};
 use crate::exit::{CliError, Code};
 use crate::output;
 use fsdyno_files::refuse_foreign_dir;
-use fsdyno_model::{CancelToken, Contender, LabChoice, Nanos, ResultSet};
+use fsdyno_model::{CancelToken, Contender, LabChoice, Nanos, ResultSet, StopReason};
 use fsdyno_recipes as recipes;
-use fsdyno_report::advice::{DeviceFit, contending};
+use fsdyno_report::advice::{DeviceFit, Recommendation, contending};
 use fsdyno_run::RunOptions;
 use fsdyno_store::Store;
 use std::fs;
@@ -40,6 +40,9 @@ const MUCH_SLOWER: f64 = 3.0;
 const BLOCKS: f64 = 6.0;
 const DRAWS: f64 = 3.0;
 
+/// The share of the whole time that is kept for the variants of the model.
+const VARIANTS: f64 = 0.25;
+
 /// A stage of the measurements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
@@ -51,6 +54,8 @@ pub enum Stage {
     Singles,
     /// Joins of the options that help.
     Joins,
+    /// The choice and the runner-up in variants of the model.
+    Variants,
     /// Image files in real time.
     Validation,
 }
@@ -65,7 +70,7 @@ impl Stage {
             Self::Defaults => 0.4,
             Self::Sizes => 0.4 * rest,
             Self::Singles => 0.6 * rest,
-            Self::Joins => rest,
+            Self::Joins | Self::Variants => rest,
             Self::Validation => 1.0,
         }
     }
@@ -159,7 +164,13 @@ impl<'a> Measurer<'a> {
 
     /// The time limit of a stage.
     fn limit(&self, stage: Stage) -> Duration {
-        let budget = Duration::from_nanos(self.args.budget.0);
+        let whole = Duration::from_nanos(self.args.budget.0);
+        let comes_later = !matches!(stage, Stage::Variants | Stage::Validation);
+        let budget = if self.varies() && comes_later {
+            whole.mul_f64(1.0 - VARIANTS)
+        } else {
+            whole
+        };
         let left = budget.saturating_sub(self.began.elapsed());
         left.mul_f64(stage.share(self.in_guest, self.args.validate))
     }
@@ -216,6 +227,44 @@ impl<'a> Measurer<'a> {
         let limit = self.limit(stage);
         let options = options(self.args, self.disk, contenders, self.in_guest);
         self.measure(limited(options, limit))
+    }
+
+    /// Whether the choice is compared again in variants of the model.
+    fn varies(&self) -> bool {
+        self.in_guest && !self.args.no_robust
+    }
+
+    /// Compares the choice of an advice with its runner-up in variants of the run that decides, as far
+    /// as the time lasts. Returns the variants.
+    pub fn variants(
+        &self,
+        advice: &Recommendation,
+        decides: &ResultSet,
+    ) -> Result<Vec<ResultSet>, CliError> {
+        let pair = advice.choice.as_ref().and_then(|choice| {
+            let places = [choice.best, choice.runner_up.as_ref()?.at];
+            let pair = places.map(|at| advice.candidates[at].planned.clone());
+            let is_measured = |one: &Contender| decides.run.plan.contenders.contains(one);
+            pair.iter().all(is_measured).then_some(pair)
+        });
+        let Some(pair) = pair.filter(|_| self.varies() && !advice.one_draw) else {
+            return Ok(Vec::new());
+        };
+        output::note(format_args!(
+            "fsdyno: {} in variants of the model disk and processor (--no-robust)",
+            labels(&pair)
+        ));
+        let variants = Variants {
+            execution: Execution::silent(),
+            store: self.store,
+            until: Some(Instant::now() + self.limit(Stage::Variants)),
+            stop: self.stop,
+        };
+        let run = &decides.run.id;
+        if variants.measure(run, &pair)? == StopReason::Interrupted {
+            return Err(CliError::interrupted());
+        }
+        Ok(Store::open_existing_read_only(self.store)?.variants(run)?)
     }
 
     /// Refuses what a later step would refuse, before a device is measured: the first run after a fit,

@@ -56,25 +56,32 @@ pub fn advise(args: &AdviseArgs, store: &Path) -> Result<Code, CliError> {
         .iter()
         .map(|(times, set)| (*times, set))
         .collect();
+    let explorations = explorations(&Store::open_existing_read_only(store)?, defaults)?;
     let validated = if args.validate {
         Some(measurer.validate(defaults)?)
     } else {
         None
     };
-    let store = Store::open_existing_read_only(store)?;
-    let explorations = explorations(&store, defaults)?;
-    let advice = Recommendation::of(&Question {
+    let question = Question {
         defaults,
         later,
         sizes: &sizes,
+        variants: &[],
         explorations: &explorations,
         safety: args.safety,
         dropped,
         options: &results.notes,
         left_out: results.left_out,
-        fit: fitted.map(|fitted| fitted.note),
+        fit: fitted.as_ref().map(|fitted| fitted.note.clone()),
         commands: &commands,
         validated: validated.as_ref(),
+    };
+    // The variants compare the choice of the advice without them.
+    let choice = Recommendation::of(&question);
+    let variants = measurer.variants(&choice, later.last().unwrap_or(defaults))?;
+    let advice = Recommendation::of(&Question {
+        variants: &variants,
+        ..question
     });
     print(&advice, args, format)?;
     Ok(Code::ok_if(advice.choice.is_some()))

@@ -34,6 +34,7 @@ use listener::Listener;
 use std::fmt::Write as _;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
+pub use variants::Variants;
 
 /// The settings with which a plan is executed and reported.
 #[derive(Debug, Clone, Default)]
