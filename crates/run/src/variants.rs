@@ -63,6 +63,7 @@ pub fn plans(set: &ResultSet, contenders: &[Contender]) -> Result<Vec<Plan>, Str
         budget: None,
         robust: false,
         disk_trace: None,
+        advice: None,
         ..plan.clone()
     };
     let variants = model_variants(disk, plan.cpu.as_ref())?;

@@ -4,7 +4,7 @@ use crate::disk_use;
 use crate::error::fault;
 use crate::kernel_work;
 use crate::observed;
-use crate::resolve::VARIES;
+use crate::resolve::{OF_ADVICE, VARIES};
 use crate::row::{self, Fields, all, at, each, one, only, refused};
 use crate::timeline;
 use crate::{Store, StoreError};
@@ -114,9 +114,18 @@ impl Store {
 
     /// The variants of a run, in the order in which they began. It searches the plans of all runs.
     pub fn variants(&self, id: &str) -> Result<Vec<ResultSet>, StoreError> {
-        let query =
-            format!("SELECT id FROM run WHERE {VARIES} = ?1 ORDER BY started_unix_ns, rowid");
-        let what = format!("looking for the variants of run `{id}`");
+        self.load_where(&format!("{VARIES} = ?1"), id)
+    }
+
+    /// The runs of an advice, by the name of the first one, in the order in which they began.
+    pub fn runs_of_advice(&self, first: &str) -> Result<Vec<ResultSet>, StoreError> {
+        self.load_where(&format!("id = ?1 OR {OF_ADVICE} = ?1"), first)
+    }
+
+    /// The runs for which a condition on `?1` holds, in the order in which they began.
+    fn load_where(&self, condition: &str, id: &str) -> Result<Vec<ResultSet>, StoreError> {
+        let query = format!("SELECT id FROM run WHERE {condition} ORDER BY started_unix_ns, rowid");
+        let what = format!("looking for the runs of `{id}`");
         let ids: Vec<String> =
             all(&self.connection, &query, &[id], only).map_err(fault(&self.path, what))?;
         ids.iter().map(|id| self.load(id)).collect()

@@ -4,7 +4,7 @@
 
 use crate::error::{Refusal, fault};
 use crate::insert::{exists, insert_cell, insert_run, plan_text};
-use crate::resolve::{VARIES, check_id, is_taken};
+use crate::resolve::{OF_ADVICE, VARIES, check_id, is_taken};
 use crate::row::signed;
 use crate::{Store, StoreError};
 use fsdyno_model::{CellRecord, Plan, RunInfo, StopReason};
@@ -127,8 +127,12 @@ impl Store {
         let of_variants = format!(
             "UPDATE run SET plan = json_set(plan, '$.variant.run', ?2) WHERE {VARIES} = ?1"
         );
+        let of_advice = format!(
+            "UPDATE run SET plan = json_set(plan, '$.advice.first', ?2) WHERE {OF_ADVICE} = ?1"
+        );
         let all = [
             of_variants.as_str(),
+            of_advice.as_str(),
             "UPDATE run SET id = ?2 WHERE id = ?1",
             "UPDATE cell SET run = ?2 WHERE run = ?1",
             "UPDATE warning SET run = ?2 WHERE run = ?1",

@@ -16,6 +16,13 @@ const LAST: &str = "last";
 pub(crate) const VARIES: &str =
     "CASE WHEN instr(plan, '\"variant\":{') THEN json_extract(plan, '$.variant.run') END";
 
+/// The advice that a run belongs to: the name of its first run, and the question of the first run;
+/// NULL if there is none.
+pub(crate) const OF_ADVICE: &str =
+    "CASE WHEN instr(plan, '\"advice\":{') THEN json_extract(plan, '$.advice.first') END";
+const ASKS: &str =
+    "CASE WHEN instr(plan, '\"advice\":{') THEN json_extract(plan, '$.advice.question') END";
+
 /// The number of runs that an error lists.
 const RECENT: usize = 5;
 
@@ -74,6 +81,14 @@ impl Store {
         }
         let ids = self.listed(&format!(
             "SELECT id FROM run WHERE {VARIES} IS NULL ORDER BY started_unix_ns DESC, rowid DESC",
+        ))?;
+        self.find_id(name, &ids)
+    }
+
+    /// The id of the advice that `name` refers to, by the same rules: that of its first run.
+    pub fn resolve_advice(&self, name: &str) -> Result<String, StoreError> {
+        let ids = self.listed(&format!(
+            "SELECT id FROM run WHERE {ASKS} IS NOT NULL ORDER BY started_unix_ns DESC, rowid DESC",
         ))?;
         self.find_id(name, &ids)
     }

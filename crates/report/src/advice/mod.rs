@@ -27,7 +27,7 @@ use fsdyno_model::{Contender, Exploration, Plan, ResultSet, StateClass, Workload
 use fsdyno_stats::Verdict;
 use safety::release;
 use schemars::JsonSchema;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 
 /// The input of the advice.
 pub struct Question<'a> {
@@ -70,7 +70,7 @@ impl Question<'_> {
 }
 
 /// A device whose model disk the runs used.
-#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Deserialize, Serialize)]
 pub struct DeviceFit {
     /// Its path.
     pub device: String,

@@ -208,3 +208,32 @@ fn a_variant_belongs_to_its_run_and_is_found_only_by_its_id() {
     store.remove("mine").unwrap();
     assert!(store.ids().unwrap().is_empty());
 }
+
+#[test]
+fn the_runs_of_an_advice_are_found_by_the_name_of_the_first() {
+    let work_dir = WorkDir::new();
+    let mut store = work_dir.open();
+    let error = store.resolve_advice("last").unwrap_err().to_string();
+    assert!(error.contains("last"), "{error}");
+    for (start, id, first) in [
+        (1, "one-advise", None),
+        (2, "one-advise-2", Some("one-advise")),
+        (3, "two-advise", None),
+        (4, "other", None),
+    ] {
+        let mut run = specimen::run(id, start);
+        run.plan.advice = (id != "other").then(|| fsdyno_model::AdviceOf {
+            first: first.map(str::to_owned),
+            stage: "defaults".to_owned(),
+            question: first.is_none().then(|| "{}".to_owned()),
+        });
+        store.begin(&run).unwrap();
+    }
+    assert_eq!(store.resolve_advice("last").unwrap(), "two-advise");
+    assert_eq!(store.resolve_advice("one").unwrap(), "one-advise");
+    assert!(store.resolve_advice("other").is_err());
+    store.rename("one-advise", "mine").unwrap();
+    let runs = store.runs_of_advice("mine").unwrap();
+    let ids: Vec<&str> = runs.iter().map(|set| set.run.id.as_str()).collect();
+    assert_eq!(ids, ["mine", "one-advise-2"]);
+}

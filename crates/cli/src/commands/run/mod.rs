@@ -31,6 +31,7 @@ use fsdyno_run::schedule::schedule;
 use fsdyno_store::{Claim, Store};
 use kernels::Builds;
 use listener::Listener;
+pub use resume::{check_unchanged, resume};
 use std::fmt::Write as _;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -108,7 +109,7 @@ pub fn run(args: &RunArgs, store_path: &Path) -> Result<Code, CliError> {
     }
     if let Some(name) = &args.resume {
         let options = (&args.options, args.retry_failed);
-        return Ok(resume::resume(&execution, name, options, store_path, &stop)?.code);
+        return Ok(resume(&execution, name, options, store_path, &stop)?.code);
     }
     if !args.kernels.is_empty() {
         return kernels::run(args, &execution, store_path, &stop);
@@ -327,7 +328,7 @@ fn go(
         store.reopen(&info.id, &info.plan)?;
         ""
     };
-    let command = format!("fsdyno run --resume {}{option}", name_to_resume(info));
+    let command = command_to_resume(info, option);
     let jobs = execution.jobs.count(fsdyno_lab::cell_memory(&info.plan));
     let jobs = jobs.min(NonZeroUsize::new(cells.len()).unwrap_or(jobs));
     // A failed store cancels the cells, which is no request of the user.
@@ -359,17 +360,21 @@ fn go(
         run: Some(info.id.clone()),
         complete: reason == StopReason::Complete,
     };
+    // A run with variants and an advice print the command for all their runs.
+    let is_part = info.plan.variant.is_some() || info.plan.advice.is_some();
+    let prints_command = !(is_part && execution.silent);
     match reason {
         StopReason::Complete => Ok(ended(code)),
         StopReason::Budget => {
-            output::note(format_args!(
-                "fsdyno: the budget is used up; continue with: {command}"
-            ));
+            if prints_command {
+                output::note(format_args!(
+                    "fsdyno: the budget is used up; continue with: {command}"
+                ));
+            }
             Ok(ended(code))
         }
         StopReason::Interrupted => {
-            // The run that a variant belongs to prints the command.
-            if info.plan.variant.is_none() || !execution.silent {
+            if prints_command {
                 output::note(format_args!(
                     "fsdyno: interrupted; continue with: {command}"
                 ));
@@ -379,10 +384,17 @@ fn go(
     }
 }
 
-/// The run to resume: that to which a variant belongs.
-fn name_to_resume(info: &RunInfo) -> &str {
-    let variant = info.plan.variant.as_ref();
-    variant.map_or(&info.id, |variant| &variant.run)
+/// The command that resumes a run, or that of which it is a part.
+fn command_to_resume(info: &RunInfo, option: &str) -> String {
+    let id = &info.id;
+    match (&info.plan.advice, &info.plan.variant) {
+        (Some(advice), _) => {
+            let first = advice.first.as_ref().unwrap_or(id);
+            format!("fsdyno advise --resume {first}")
+        }
+        (None, Some(variant)) => format!("fsdyno run --resume {}", variant.run),
+        (None, None) => format!("fsdyno run --resume {id}{option}"),
+    }
 }
 
 fn keep_going_hint(error: &fsdyno_store::StoreError, command: &str) -> CliError {

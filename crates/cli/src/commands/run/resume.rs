@@ -179,6 +179,13 @@ fn same_guests(set: &ResultSet, labs: &Labs) -> Result<(), CliError> {
     Ok(())
 }
 
+/// Refuses to continue with more runs after one of another user or machine, or with other inputs.
+pub fn check_unchanged(info: &RunInfo, stop: &CancelToken) -> Result<(), CliError> {
+    same_user(info)?;
+    same_machine(info)?;
+    contents::check(info, &contents::read(&info.plan, stop)?.contents)
+}
+
 /// Refuses a run of another user. Its plan holds commands and paths, and another user may have
 /// written them for execution by this one.
 fn same_user(info: &RunInfo) -> Result<(), CliError> {

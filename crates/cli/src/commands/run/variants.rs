@@ -52,7 +52,7 @@ impl Variants<'_> {
             match recorded {
                 Some(one) => {
                     let options = (&RunOptions::default(), false);
-                    resume::resume(&self.execution, &one.run.id, options, self.store, self.stop)?
+                    resume(&self.execution, &one.run.id, options, self.store, self.stop)?
                 }
                 None => fresh(plan, &self.execution, self.store, self.stop)?,
             };
@@ -88,5 +88,8 @@ pub fn measure_all(
 /// The recorded run of a variant.
 fn recorded<'a>(variants: &'a [ResultSet], plan: &Plan) -> Option<&'a ResultSet> {
     let mut variants = variants.iter();
-    variants.find(|one| one.run.plan.variant == plan.variant)
+    variants.find(|one| {
+        let recorded = &one.run.plan;
+        recorded.variant == plan.variant && recorded.contenders == plan.contenders
+    })
 }

@@ -45,6 +45,7 @@ pub(super) fn plan_of_cell(plan: &Plan, cell: Cell) -> (Plan, Cell) {
         disk_trace: _,
         robust: _,
         variant: _,
+        advice: _,
         contents: _,
     } = plan;
     let contender = &contenders[cell.contender as usize];
