@@ -9,6 +9,9 @@ use std::path::Path;
 /// The name of the profile that virtual time takes by default.
 pub const DEFAULT: &str = "vm-2026";
 
+/// The error of a profile that states none: that of the default profile on its machine.
+const ERROR: f64 = 0.15;
+
 /// All profiles that come with fsdyno, the slowest processor first.
 pub const ALL: [BuiltIn; 5] = built_in![
     "desktop-2000",
@@ -30,6 +33,8 @@ pub struct Profile {
     /// Prices that are estimates without a source.
     pub estimated: Vec<String>,
     pub prices: Prices,
+    /// The known relative error of the prices: 0.15 is 15 %.
+    pub error: f64,
     pub text: String,
 }
 
@@ -74,7 +79,23 @@ struct Text {
     source: String,
     #[serde(default)]
     estimated: Vec<String>,
+    error: Option<f64>,
     prices: Prices,
+    #[serde(default)]
+    factors: Factors,
+}
+
+/// Factors of all prices, of a profile that is changed by its known error.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Factors {
+    prices: f64,
+}
+
+impl Default for Factors {
+    fn default() -> Self {
+        Self { prices: 1.0 }
+    }
 }
 
 impl Profile {
@@ -103,6 +124,16 @@ impl Profile {
                 return Err(impossible(&key, price.to_string(), why));
             }
         }
+        let (error, factor) = (read.error.unwrap_or(ERROR), read.factors.prices);
+        for (key, value, [least, most]) in [
+            ("error", error, [0.001, 10.0]),
+            ("factors.prices", factor, [0.01, 100.0]),
+        ] {
+            if !(least..=most).contains(&value) {
+                let why = "an error is between 0.001 and 10, a factor between 0.01 and 100";
+                return Err(impossible(key, value.to_string(), why));
+            }
+        }
         for key in &read.estimated {
             if !Prices::NAMES.contains(&key.as_str()) {
                 let why = "it names prices, as in `block_ns`";
@@ -114,15 +145,40 @@ impl Profile {
             title: read.title,
             source: read.source,
             estimated: read.estimated,
-            prices: read.prices,
+            prices: Prices::of(read.prices.all().map(|price| price * factor)),
+            error,
             text: text.to_owned(),
         })
+    }
+}
+
+impl Profile {
+    /// The text of this profile with all prices multiplied by a factor.
+    pub fn scaled(&self, factor: f64) -> String {
+        format!(
+            "{}\n\n[factors]\nprices = {factor:?}\n",
+            self.text.trim_end()
+        )
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_scaled_profile_has_all_prices_multiplied() {
+        let profile = Profile::named(DEFAULT.as_ref()).unwrap();
+        let scaled = Profile::parse(DEFAULT, &profile.scaled(1.15)).unwrap();
+        let both = profile.prices.all().into_iter().zip(scaled.prices.all());
+        assert!(
+            both.clone()
+                .all(|(one, other)| (other - 1.15 * one).abs() < 1e-9)
+        );
+        assert_eq!((profile.error, scaled.error), (0.15, 0.15));
+        let error = Profile::parse("mine", &profile.scaled(0.0)).unwrap_err();
+        assert!(error.to_string().contains("factors.prices"), "{error}");
+    }
 
     #[test]
     fn every_shipped_profile_is_valid_and_has_a_source() {

@@ -23,6 +23,7 @@ mod remote_limits;
 pub mod script;
 pub mod serve;
 mod state_dir;
+mod variants;
 
 pub use assembly::{Assembly, AssemblyError};
 pub use capabilities::skipped_phases;
@@ -39,3 +40,4 @@ pub use missing::Missing;
 pub use model_cpu::model_cpu;
 pub use preflight::{Preflight, PreflightError};
 pub use state_dir::StateDir;
+pub use variants::{Variant, model_variants};

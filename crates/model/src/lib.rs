@@ -75,8 +75,8 @@ pub use model_disk::{DiskRecord, DiskTime, ModelDisk, NoTime};
 pub use observed::{Frequency, Observed, OtherIo, Pressure, Traced};
 pub use parameter::{Form, Given, Needs, Parameter};
 pub use plan::{
-    Adaptive, CopyMethod, DatasetChoice, DecidingFigure, DeviceChoice, ErrorRate, FormerVary,
-    PhasePlan, Plan, Vary, Workload,
+    Adaptive, AdviceOf, CopyMethod, DatasetChoice, DecidingFigure, DeviceChoice, ErrorRate,
+    FormerVary, PhasePlan, Plan, VariantOf, Vary, Workload,
 };
 pub use pool::{Daemon, Pool};
 pub use power_cut::{CacheLoss, Judgement, Loss, PowerCut, Recovery};

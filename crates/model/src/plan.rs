@@ -112,6 +112,15 @@ pub struct Plan {
     /// The model processor in virtual time; none if computing is free, and in real time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu: Option<ModelCpu>,
+    /// Whether the comparison is repeated with variants of the model disk and processor.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub robust: bool,
+    /// The run that this one varies; none if it is no variant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variant: Option<VariantOf>,
+    /// The advice that this run belongs to; none if it is a run of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub advice: Option<AdviceOf>,
     /// The directory of the block traces of the model disks; none if no trace is written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disk_trace: Option<DiskRecord>,
@@ -120,6 +129,28 @@ pub struct Plan {
     /// recorded by a version without this has none, and their content is unknown.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub contents: BTreeMap<String, DatasetContent>,
+}
+
+/// The advice that a run belongs to.
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+pub struct AdviceOf {
+    /// The name of the first run of the advice, which is the name of the advice; none in that run.
+    pub first: Option<String>,
+    /// The stage of the advice: `defaults`, `size 4`.
+    pub stage: String,
+    /// The question as JSON, from which the advice resumes; none in later runs.
+    pub question: Option<String>,
+}
+
+/// A run whose model disk or model processor is changed by its known error.
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+pub struct VariantOf {
+    /// The name of the run without the change.
+    pub run: String,
+    /// The change: `flushes 2.5 times slower`.
+    pub change: String,
+    /// The number of variants of that run.
+    pub all: u32,
 }
 
 /// A figure of one phase.
@@ -286,6 +317,9 @@ impl Plan {
             guest: None,
             disk: None,
             cpu: None,
+            robust: false,
+            variant: None,
+            advice: None,
             disk_trace: None,
             contents: BTreeMap::new(),
         }
@@ -486,6 +520,9 @@ impl Plan {
             ends: Vec::new(),
             budget: None,
             shard: None,
+            robust: false,
+            variant: None,
+            advice: None,
             ..self.clone()
         };
         // A plan is plain data: serialisation cannot fail.

@@ -22,6 +22,9 @@ pub struct ResultSet {
     pub run: RunInfo,
     /// All cells recorded, by index.
     pub cells: Vec<CellRecord>,
+    /// The runs that vary its model disk and processor, if they were read too.
+    #[serde(skip)]
+    pub variants: Vec<ResultSet>,
 }
 
 /// A run without its cells.
@@ -292,6 +295,7 @@ impl ResultSet {
             schema: self.schema,
             run: self.run.clone(),
             cells: Vec::new(),
+            variants: self.variants.clone(),
         };
         let all = &self.run.plan.contenders;
         let kept = contenders.iter().filter_map(|at| all.get(*at).cloned());
@@ -371,6 +375,7 @@ mod tests {
                 command_line: Vec::new(),
             },
             cells,
+            variants: Vec::new(),
         }
     }
 

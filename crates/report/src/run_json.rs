@@ -1,7 +1,8 @@
 //! The JSON of a run: its cells as they were recorded, and the results that reports show.
 
 use crate::compare::RunVerdict;
-use crate::comparison::{self, Comparison, Comparisons, Measure, PhaseTable, labs};
+use crate::comparison::robustness::ChangedVerdict;
+use crate::comparison::{self, Comparison, Comparisons, Measure, PhaseTable, Robustness, labs};
 use fsdyno_model::{CellRecord, Nanos, ResultSet, RunInfo};
 use fsdyno_stats::PairedRatio;
 use schemars::JsonSchema;
@@ -34,6 +35,8 @@ pub struct LabResults {
     pub ratio_estimator: RatioEstimator,
     /// The smallest difference that matters: 0.02 is 2 %.
     pub margin: f64,
+    /// Whether the verdicts hold in variants of the model; null if none was measured.
+    pub robustness: Option<RobustnessResult>,
     /// All phases together; null with fewer than two phases that have figures of all contenders.
     pub overall: Option<OverallResult>,
     /// Each time of each phase.
@@ -46,6 +49,30 @@ pub struct LabResults {
 pub enum RatioEstimator {
     /// The median of the means of all pairs of the logarithms of the ratios within blocks.
     HodgesLehmannWithinBlocks,
+}
+
+/// Whether the verdicts hold in variants of the model.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct RobustnessResult {
+    /// The number of all variants; fewer may be measured.
+    pub planned: u32,
+    /// Whether the answer holds in all measured variants; null without an answer.
+    pub answer_holds: Option<bool>,
+    /// The measured variants.
+    pub variants: Vec<VariantResult>,
+}
+
+/// The comparison in one variant of the model.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct VariantResult {
+    /// The change of the model.
+    pub change: String,
+    /// The name of its run in the store.
+    pub run: String,
+    /// The fastest contenders, within the margin.
+    pub fastest: Vec<String>,
+    /// The verdicts of the run that do not hold in it.
+    pub changed: Vec<ChangedVerdict>,
 }
 
 /// The geometric mean over phases.
@@ -177,6 +204,10 @@ fn lab(comparison: &Comparison, share: &ResultSet) -> LabResults {
             .map_or_else(String::new, |_| name(0)),
         ratio_estimator: RatioEstimator::HodgesLehmannWithinBlocks,
         margin: comparison.rule.margin,
+        robustness: comparison
+            .robustness
+            .as_ref()
+            .map(|robustness| robust(robustness, &name)),
         overall: overall(comparison, &name),
         phases,
     }
@@ -206,6 +237,20 @@ fn contenders(
         kernel_blocks: blocks(at),
     };
     known.map(result).collect()
+}
+
+fn robust(robustness: &Robustness, name: &impl Fn(usize) -> String) -> RobustnessResult {
+    let variants = robustness.variants.iter().map(|one| VariantResult {
+        change: one.change.clone(),
+        run: one.run.clone(),
+        fastest: one.fastest.iter().copied().map(name).collect(),
+        changed: one.changed.clone(),
+    });
+    RobustnessResult {
+        planned: robustness.planned,
+        answer_holds: robustness.answer_holds,
+        variants: variants.collect(),
+    }
 }
 
 fn overall(comparison: &Comparison, name: &impl Fn(usize) -> String) -> Option<OverallResult> {

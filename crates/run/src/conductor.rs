@@ -658,6 +658,7 @@ mod tests {
                 ..run.clone()
             },
             cells: cells.to_vec(),
+            variants: Vec::new(),
         }
     }
 

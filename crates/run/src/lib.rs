@@ -1,7 +1,8 @@
 //! Resolves settings to a plan ([`resolve`]) and runs its cells ([`conductor`]) in randomised order
 //! ([`schedule`]). If the figures decide the number of repeats, `open` selects the cells that are
 //! still needed, and [`remaining`] those of a run that resumes. [`bisect`] searches a history for the commit that
-//! changed a figure. [`advise`] has the features of file systems, and options to measure. The crate
+//! changed a figure. [`variants`] repeats a comparison with its model
+//! changed by known errors. [`advise`] has the features of file systems, and options to measure. The crate
 //! measures and stores nothing itself.
 
 pub mod advise;
@@ -14,6 +15,7 @@ mod open;
 pub mod remaining;
 pub mod resolve;
 pub mod schedule;
+pub mod variants;
 
 pub use resolve::options::{self, RunOptions};
 

@@ -38,6 +38,7 @@ impl Open {
                 schema: ResultSet::SCHEMA,
                 run: run.clone(),
                 cells: before.to_vec(),
+                variants: Vec::new(),
             }),
             analyses: analyses.map(|of| of.places()).unwrap_or_default(),
             decided: None,

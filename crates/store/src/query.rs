@@ -4,6 +4,7 @@ use crate::disk_use;
 use crate::error::fault;
 use crate::kernel_work;
 use crate::observed;
+use crate::resolve::{OF_ADVICE, VARIES};
 use crate::row::{self, Fields, all, at, each, one, only, refused};
 use crate::timeline;
 use crate::{Store, StoreError};
@@ -49,9 +50,10 @@ pub struct RunSummary {
 }
 
 impl Store {
-    /// All runs, newest first.
+    /// All runs, newest first, without variants of others.
     pub fn runs(&self) -> Result<Vec<RunSummary>, StoreError> {
-        const QUERY: &str = "
+        let query = format!(
+            "
             SELECT run.id, run.name, run.started_unix_ns, run.ended_unix_ns, run.stop,
                 (SELECT json_group_array(tag) FROM (SELECT tag FROM tag WHERE run = run.id ORDER BY tag)),
                 (SELECT json_group_array(json_extract(value, '$.label'))
@@ -61,9 +63,11 @@ impl Store {
                 count(cell.id) FILTER (WHERE cell.outcome = 'skipped'),
                 coalesce(sum(cell.took_ns), 0)
             FROM run LEFT JOIN cell ON cell.run = run.id
+            WHERE {VARIES} IS NULL
             GROUP BY run.id
-            ORDER BY run.started_unix_ns DESC, run.rowid DESC";
-        all(&self.connection, QUERY, &[], |fields| {
+            ORDER BY run.started_unix_ns DESC, run.rowid DESC"
+        );
+        all(&self.connection, &query, &[], |fields| {
             let id: String = fields.take()?;
             let (name, started_unix_ns) = (fields.take()?, fields.moment()?);
             let (ended_unix_ns, stop) = (fields.moment_or_none()?, fields.word_or_none()?);
@@ -96,6 +100,34 @@ impl Store {
     /// A whole run, read in one transaction: another process may be writing to it.
     pub fn load(&self, id: &str) -> Result<ResultSet, StoreError> {
         self.read_whole("run", id, |snapshot| result_set(snapshot, id))
+    }
+
+    /// A whole run; with its variants, if it is recorded that it has some.
+    pub fn load_with_variants(&self, id: &str) -> Result<ResultSet, StoreError> {
+        let mut set = self.load(id)?;
+        if set.run.plan.robust {
+            set.variants = self.variants(id)?;
+        }
+        Ok(set)
+    }
+
+    /// The variants of a run, in the order in which they began. It searches the plans of all runs.
+    pub fn variants(&self, id: &str) -> Result<Vec<ResultSet>, StoreError> {
+        self.load_where(&format!("{VARIES} = ?1"), id)
+    }
+
+    /// The runs of an advice, by the name of the first one, in the order in which they began.
+    pub fn runs_of_advice(&self, first: &str) -> Result<Vec<ResultSet>, StoreError> {
+        self.load_where(&format!("id = ?1 OR {OF_ADVICE} = ?1"), first)
+    }
+
+    /// The runs for which a condition on `?1` holds, in the order in which they began.
+    fn load_where(&self, condition: &str, id: &str) -> Result<Vec<ResultSet>, StoreError> {
+        let query = format!("SELECT id FROM run WHERE {condition} ORDER BY started_unix_ns, rowid");
+        let what = format!("looking for the runs of `{id}`");
+        let ids: Vec<String> =
+            all(&self.connection, &query, &[id], only).map_err(fault(&self.path, what))?;
+        ids.iter().map(|id| self.load(id)).collect()
     }
 
     /// Reads a run, a series or an exploration in one transaction.
@@ -135,6 +167,7 @@ pub(crate) fn result_set(connection: &Connection, id: &str) -> rusqlite::Result<
         schema: ResultSet::SCHEMA,
         run,
         cells,
+        variants: Vec::new(),
     }))
 }
 

@@ -4,7 +4,7 @@
 
 use crate::error::{Refusal, fault};
 use crate::insert::{exists, insert_cell, insert_run, plan_text};
-use crate::resolve::{check_id, is_taken};
+use crate::resolve::{OF_ADVICE, VARIES, check_id, is_taken};
 use crate::row::signed;
 use crate::{Store, StoreError};
 use fsdyno_model::{CellRecord, Plan, RunInfo, StopReason};
@@ -105,11 +105,12 @@ impl Store {
         self.known_or_refused(known, run_id)
     }
 
-    /// Deletes a run, a series or an exploration with all its rows; an error if a process works on
-    /// it.
+    /// Deletes a run with its variants, a series or an exploration with all its rows; an error if a
+    /// process works on it.
     pub fn remove(&mut self, id: &str) -> Result<(), StoreError> {
         let _claim = self.claim(id)?;
         let known = self.write(&format!("removing `{id}`"), |transaction| {
+            transaction.execute(&format!("DELETE FROM run WHERE {VARIES} = ?1"), [id])?;
             let mut deleted = 0;
             for table in ["run", "series", "exploration"] {
                 deleted +=
@@ -123,7 +124,15 @@ impl Store {
     /// Gives a run, a series or an exploration another id; an error if a process works on it, or if
     /// the new id is taken or cannot be typed.
     pub fn rename(&mut self, id: &str, new: &str) -> Result<(), StoreError> {
-        const ALL: [&str; 9] = [
+        let of_variants = format!(
+            "UPDATE run SET plan = json_set(plan, '$.variant.run', ?2) WHERE {VARIES} = ?1"
+        );
+        let of_advice = format!(
+            "UPDATE run SET plan = json_set(plan, '$.advice.first', ?2) WHERE {OF_ADVICE} = ?1"
+        );
+        let all = [
+            of_variants.as_str(),
+            of_advice.as_str(),
             "UPDATE run SET id = ?2 WHERE id = ?1",
             "UPDATE cell SET run = ?2 WHERE run = ?1",
             "UPDATE warning SET run = ?2 WHERE run = ?1",
@@ -143,7 +152,7 @@ impl Store {
             // References are checked when the transaction ends.
             transaction.pragma_update(None, "defer_foreign_keys", true)?;
             let mut changed = 0;
-            for update in ALL {
+            for update in all {
                 changed += transaction.execute(update, [id, new])?;
             }
             Ok(changed > 0)

@@ -11,6 +11,18 @@ use rusqlite::Connection;
 /// The name of the run that began last.
 const LAST: &str = "last";
 
+/// The run that a run varies, in SQL; NULL if it is no variant. Few plans contain the key, and only
+/// these are parsed.
+pub(crate) const VARIES: &str =
+    "CASE WHEN instr(plan, '\"variant\":{') THEN json_extract(plan, '$.variant.run') END";
+
+/// The advice that a run belongs to: the name of its first run, and the question of the first run;
+/// NULL if there is none.
+pub(crate) const OF_ADVICE: &str =
+    "CASE WHEN instr(plan, '\"advice\":{') THEN json_extract(plan, '$.advice.first') END";
+const ASKS: &str =
+    "CASE WHEN instr(plan, '\"advice\":{') THEN json_extract(plan, '$.advice.question') END";
+
 /// The number of runs that an error lists.
 const RECENT: usize = 5;
 
@@ -37,15 +49,20 @@ impl Store {
     /// The run, the series of power cuts or the exploration that `name` refers to, by the rules of
     /// [`Store::resolve`]. `last` is the latest of all that no process works on.
     pub fn resolve_any(&self, name: &str) -> Result<Named, StoreError> {
-        let ids = self.listed(
+        let ids = self.listed(&format!(
             "SELECT id FROM (SELECT id, started_unix_ns, rowid AS place FROM run
+                    WHERE {VARIES} IS NULL
                 UNION ALL SELECT id, started_unix_ns, rowid FROM series
                 UNION ALL SELECT id, started_unix_ns, rowid FROM exploration)
              ORDER BY started_unix_ns DESC, place DESC",
-        )?;
-        let id = self.find_id(name, &ids)?;
+        ))?;
+        let runs = self.ids()?;
+        let id = match runs.iter().find(|id| *id == name) {
+            Some(id) => id.clone(),
+            None => self.find_id(name, &ids)?,
+        };
         // Runs existed before series, so a run takes precedence.
-        if self.ids()?.contains(&id) {
+        if runs.contains(&id) {
             return Ok(Named::Run(id));
         }
         if self.listed("SELECT id FROM series")?.contains(&id) {
@@ -56,9 +73,23 @@ impl Store {
 
     /// The id of the run that `name` refers to. A name is an id, `last` for the latest run that no
     /// process works on, a tag for the latest run with it, or a prefix, or else any part, that
-    /// matches exactly one run.
+    /// matches exactly one run. A variant of another run has only its id.
     pub fn resolve(&self, name: &str) -> Result<String, StoreError> {
-        self.find_id(name, &self.ids()?)
+        if self.ids()?.iter().any(|id| id == name) {
+            return Ok(name.to_owned());
+        }
+        let ids = self.listed(&format!(
+            "SELECT id FROM run WHERE {VARIES} IS NULL ORDER BY started_unix_ns DESC, rowid DESC",
+        ))?;
+        self.find_id(name, &ids)
+    }
+
+    /// The id of the advice that `name` refers to, by the same rules: that of its first run.
+    pub fn resolve_advice(&self, name: &str) -> Result<String, StoreError> {
+        let ids = self.listed(&format!(
+            "SELECT id FROM run WHERE {ASKS} IS NOT NULL ORDER BY started_unix_ns DESC, rowid DESC",
+        ))?;
+        self.find_id(name, &ids)
     }
 
     /// The id of the exploration that `name` refers to, by the same rules.

@@ -436,9 +436,10 @@ fn profile_text(prices: &Prices, accuracy: &Accuracy, cells: usize) -> String {
     let model = model.replace(['"', '\\'], "'");
     let mut text = format!(
         "title = \"{model}\"\nsource = \"fsdyno cpu fit: {cells} operations on file systems \
-         in memory, median error {:.0} %, rank correlation {:.2}\"\n\n[prices]\n",
+         in memory, median error {:.0} %, rank correlation {:.2}\"\nerror = {:.2}\n\n[prices]\n",
         100.0 * accuracy.median_error,
-        accuracy.rank_correlation
+        accuracy.rank_correlation,
+        accuracy.median_error.max(0.01)
     );
     for (name, price) in Prices::NAMES.iter().zip(prices.all()) {
         let _ = writeln!(text, "{name} = {price:.5}");

@@ -60,6 +60,12 @@ impl ShardArgs {
             return Ok(());
         };
         fixed_repeats(plan)?;
+        if plan.robust {
+            return Err(CliError::usage(
+                "--shard: a shard has no verdicts, so --robust cannot vary them. Merge the shards, and \
+                 then run: fsdyno run --resume RUN --robust",
+            ));
+        }
         plan.shard = Some(shard);
         Ok(())
     }

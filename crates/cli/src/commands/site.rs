@@ -46,7 +46,7 @@ pub fn site(args: &SiteArgs, store: &Path) -> Result<(), CliError> {
     for run in store.runs()?.iter().rev() {
         if args.tag.as_ref().is_none_or(|tag| run.tags.contains(tag)) {
             runs += 1;
-            let page = site.run(&store.load(&run.id)?, &run.tags);
+            let page = site.run(&store.load_with_variants(&run.id)?, &run.tags);
             directory.write(&page.map_err(CliError::failure)?)?;
         }
     }

@@ -56,6 +56,7 @@ impl Standings {
                 schema: ResultSet::SCHEMA,
                 run: run.clone(),
                 cells: Vec::new(),
+                variants: Vec::new(),
             },
             last_times: BTreeMap::new(),
         };

@@ -1,7 +1,13 @@
-//! `advise` on model disks in virtual time. Without the lab kernel, the test is skipped by name.
+//! `advise` and `run --robust` on model disks in virtual time. Without the lab kernel, the tests are
+//! skipped by name.
 
-use crate::support::{Home, have, lab_kernel};
+use crate::support::{Home, have, lab_kernel, until};
+use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
+use std::time::Duration;
+
+/// Time limit of each wait, for a busy machine.
+const TIMEOUT: Duration = Duration::from_secs(180);
 
 #[test]
 fn the_advice_names_a_choice_with_its_commands_and_both_runs_are_in_the_store() {
@@ -61,5 +67,119 @@ fn the_advice_names_a_choice_with_its_commands_and_both_runs_are_in_the_store() 
     let is_noatime = |one: &serde_json::Value| one.as_str().unwrap().ends_with(":noatime");
     assert!(left_out.iter().any(is_noatime), "{advice}");
     assert_eq!(advice["runs"].as_array().unwrap().len(), 1, "{advice}");
+    home.assert_no_guest();
+}
+
+/// An advice without its names and times.
+fn conclusion(out: &str) -> serde_json::Value {
+    let mut advice: serde_json::Value = serde_json::from_str(out).unwrap();
+    let fields = advice.as_object_mut().unwrap();
+    fields.remove("runs");
+    fields.remove("started_unix_ns");
+    for list in [&mut advice["sizes"], &mut advice["robustness"]["variants"]] {
+        for one in list.as_array_mut().into_iter().flatten() {
+            one["run"].take();
+        }
+    }
+    advice
+}
+
+#[test]
+fn an_interrupted_advice_resumes_as_the_same_advice() {
+    let test = "an_interrupted_advice_resumes_as_the_same_advice";
+    let programs = ["mkfs.ext4", "mkfs.ext3"];
+    let Some(kernel) = lab_kernel(test).filter(|_| have(&programs, test)) else {
+        return;
+    };
+    let words = |home: &Home| -> Vec<String> {
+        let (kernel, work) = (kernel.display().to_string(), home.work());
+        let line = "advise --fs ext4,ext3 --phases copy,delete --dataset mixed --scale 0.002 --budget \
+                    1h --format json --work-dir";
+        let words = line.split_whitespace().map(str::to_owned);
+        let places = [work.display().to_string(), "--guest-kernel".into(), kernel];
+        words.chain(places).collect()
+    };
+    let whole = Home::new();
+    let whole = whole.fsdyno(&words(&whole));
+    assert_eq!(whole.code, Some(0), "{}{}", whole.out, whole.err);
+    // In its first run, and in a variant of the model.
+    for moment in ["with their defaults", "variant 2 of"] {
+        let home = Home::new();
+        let mut running = home.start(&words(&home));
+        until(TIMEOUT, moment, || home.output().contains(moment));
+        if moment.starts_with("with") {
+            until(TIMEOUT, "a run", || {
+                home.fsdyno(&["runs"]).out.contains("advise")
+            });
+        }
+        kill_process(Pid::from_child(&running), Signal::INT).unwrap();
+        assert_eq!(
+            running.wait().unwrap().code(),
+            Some(130),
+            "{}",
+            home.output()
+        );
+        let log = home.output();
+        assert!(
+            log.contains("continue with: fsdyno advise --resume 2"),
+            "{log}"
+        );
+        assert!(!log.contains("fsdyno run --resume"), "{log}");
+        let changed = home.fsdyno(&["advise", "--resume", "--needs", "snapshots"]);
+        assert_eq!(changed.code, Some(2), "{}", changed.err);
+        let resumed = home.fsdyno(&["advise", "--resume", "--format", "json"]);
+        assert_eq!(resumed.code, Some(0), "{}{}", resumed.out, resumed.err);
+        assert_eq!(conclusion(&resumed.out), conclusion(&whole.out));
+        home.assert_no_guest();
+    }
+}
+
+#[test]
+fn a_robust_run_resumes_its_variants_and_its_report_names_them() {
+    let test = "a_robust_run_resumes_its_variants_and_its_report_names_them";
+    let programs = ["mkfs.ext4", "mkfs.ext2"];
+    let Some(kernel) = lab_kernel(test).filter(|_| have(&programs, test)) else {
+        return;
+    };
+    let home = Home::new();
+    let more = "--phases copy,delete --scale 0.002 --robust --jobs 2";
+    let mut words = home.on_model_disks(&kernel, "ext4,ext2", more);
+    let repeats = words.iter().position(|word| word == "1").unwrap();
+    let refused = home.fsdyno(&words);
+    assert_eq!(refused.code, Some(2), "one draw: {}", refused.err);
+    words[repeats] = "3".to_owned();
+    let mut running = home.start(&words);
+    until(TIMEOUT, "a variant", || {
+        home.output().contains("variant 2 of 8")
+    });
+    kill_process(Pid::from_child(&running), Signal::INT).unwrap();
+    assert_eq!(
+        running.wait().unwrap().code(),
+        Some(130),
+        "{}",
+        home.output()
+    );
+    assert_eq!(home.fsdyno(&["runs"]).out.matches("mixed").count(), 1);
+    let resumed = home.fsdyno(&["run", "--resume", "last", "--no-lock"]);
+    assert_eq!(resumed.code, Some(0), "{}{}", resumed.out, resumed.err);
+    assert!(!resumed.err.contains("variant 1 of 8"), "{}", resumed.err);
+    let result = home.result("last");
+    let robustness = &result["results"][0]["robustness"];
+    assert_eq!(robustness["planned"], 8, "{robustness}");
+    let variants = robustness["variants"].as_array().unwrap();
+    let change = |one: &serde_json::Value| one["change"].as_str().unwrap().to_owned();
+    let changes: Vec<String> = variants.iter().map(change).collect();
+    assert_eq!(changes.len(), 8, "{changes:?}");
+    assert_eq!(changes[0], "processor 15 % slower");
+    assert!(
+        variants
+            .iter()
+            .all(|one| !one["fastest"].as_array().unwrap().is_empty())
+    );
+    assert!(
+        resumed.out.contains("all 8 variants") || resumed.out.contains("depends on the model"),
+        "{}",
+        resumed.out
+    );
     home.assert_no_guest();
 }

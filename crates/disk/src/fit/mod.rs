@@ -29,7 +29,7 @@ pub use target::{Access, Simulated, Target, TargetError, Timing};
 pub use volume::VolumeFit;
 pub use writes::Writes;
 
-use crate::profiles::{Profile, ProfileError};
+use crate::profiles::{Group, Profile, ProfileError};
 use probes::quantile;
 use serde::Serialize;
 
@@ -85,6 +85,40 @@ pub struct Fitted {
     pub error: f64,
     /// The keys of parameters that the I/O path hides. They are estimates of the profile.
     pub unresolved: Vec<String>,
+}
+
+/// The smallest error of a fitted group of parameters: that of the model on its own data sheet.
+const LEAST_ERROR: f64 = 0.03;
+
+impl Fitted {
+    /// The table `errors` of the profile: the root mean square of the logarithms of model / measured
+    /// over the figures of each measured group. Groups that are estimates are left out, as are those
+    /// without figures.
+    pub fn errors(&self) -> String {
+        let lines = self.profile.measured_groups().filter_map(|group| {
+            let starts: &[&str] = match group {
+                Group::Seeks | Group::Reads | Group::Requests => &["random read 4 KiB,"],
+                Group::Commands => &["cached read"],
+                Group::Writes => &["write ", "random writes"],
+                Group::Flushes => &["flush"],
+                Group::Transfers => &["sequential read"],
+            };
+            let is_of_group = |figure: &&Figure| starts.iter().any(|s| figure.name.starts_with(s));
+            let figures = self.figures.iter().filter(is_of_group);
+            let squares: Vec<f64> = figures
+                .map(|figure| (figure.model / figure.measured).ln().powi(2))
+                .collect();
+            let mean = squares.iter().sum::<f64>() / squares.len() as f64;
+            let factor = 1.0 + mean.sqrt().clamp(LEAST_ERROR, 9.0);
+            let name = group.name();
+            (!squares.is_empty()).then(|| format!("{name} = [{:.3}, {factor:.3}]\n", 1.0 / factor))
+        });
+        let lines: String = lines.collect();
+        if lines.is_empty() {
+            return lines;
+        }
+        format!("\n[errors]\n{lines}")
+    }
 }
 
 /// The models of a device, best first, and why the others do not apply.

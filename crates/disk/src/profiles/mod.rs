@@ -1,10 +1,12 @@
 //! Profiles describe disks as data. Built-in profiles are in `data/`, each with its source and a
 //! list of estimated keys. Users' profiles have the same format.
 
+mod errors;
 mod read;
 mod sheet;
 
 pub use crate::values::Impossible;
+pub use errors::Group;
 pub use read::ProfileError;
 pub use sheet::DataSheet;
 
@@ -13,6 +15,7 @@ use crate::models::flash::{Flash, FlashSpec};
 use crate::models::hdd::{Hdd, HddSpec};
 use crate::models::null::Null;
 use crate::models::volume::{Volume, VolumeSpec};
+use errors::Intervals;
 use fsdyno_files::built_in;
 use fsdyno_files::named::BuiltIn;
 use fsdyno_model::Bytes;
@@ -39,6 +42,8 @@ pub struct Profile {
     pub timing: Timing,
     /// Manufacturer's figures for the check.
     pub sheet: DataSheet,
+    /// Its table of known errors.
+    stated_errors: Intervals,
     pub text: String,
 }
 

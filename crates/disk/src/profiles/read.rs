@@ -1,5 +1,6 @@
 //! Parses a [`Profile`] from TOML. Unknown keys and impossible values are errors that name the key.
 
+use super::errors::{Factors, Intervals};
 use super::{ALL, DataSheet, Profile, Timing};
 use crate::models::flash::FlashSpec;
 use crate::models::hdd::{HddSpec, Mechanics};
@@ -48,6 +49,10 @@ struct Text {
     null: Option<Nothing>,
     #[serde(default)]
     sheet: DataSheet,
+    #[serde(default)]
+    errors: Intervals,
+    #[serde(default)]
+    factors: Factors,
 }
 
 /// Parameters of a disk that has none.
@@ -85,29 +90,21 @@ impl Text {
         Impossible::outside("queue_depth", depth, 1.0, 65_536.0)?;
         Impossible::outside("capacity", self.capacity.0 as f64, 1_048_576.0, 1e16)?;
         self.sheet.check()?;
-        let sectors = self.capacity.0 / SECTOR;
-        let mut timings = Vec::new();
-        if let Some(spec) = self.hdd {
-            spec.check()?;
-            spec.check_seeks(Mechanics::new(&spec, sectors).geometry().cylinders())?;
-            timings.push(Timing::Hdd(spec));
-        }
-        if let Some(spec) = self.flash {
-            spec.check(self.capacity)?;
-            timings.push(Timing::Flash(spec));
-        }
-        if let Some(spec) = self.volume {
-            spec.check()?;
-            timings.push(Timing::Volume(spec));
-        }
-        if self.null.is_some() {
-            timings.push(Timing::Null);
-        }
+        let timings = [
+            self.hdd.map(Timing::Hdd),
+            self.flash.map(Timing::Flash),
+            self.volume.map(Timing::Volume),
+            self.null.map(|Nothing {}| Timing::Null),
+        ];
+        let mut timings: Vec<Timing> = timings.into_iter().flatten().collect();
         let why = "there is one table `[hdd]`, `[flash]`, `[volume]` or `[null]`";
         let count = timings.len();
         let timing = timings.pop().filter(|_| count == 1);
-        let timing =
+        let mut timing =
             timing.ok_or_else(|| Impossible::new("timing", format!("{count} tables"), why))?;
+        timing.check_errors(&self.errors)?;
+        timing.scale(&self.factors)?;
+        timing.check(self.capacity)?;
         Ok(Profile {
             name: name.to_owned(),
             title: self.title,
@@ -118,8 +115,25 @@ impl Text {
             cache_survives: self.cache_survives,
             timing,
             sheet: self.sheet,
+            stated_errors: self.errors,
             text: text.to_owned(),
         })
+    }
+}
+
+impl Timing {
+    /// Checks for impossible values.
+    fn check(&self, capacity: Bytes) -> Result<(), Impossible> {
+        match self {
+            Self::Hdd(spec) => {
+                spec.check()?;
+                let mechanics = Mechanics::new(spec, capacity.0 / SECTOR);
+                spec.check_seeks(mechanics.geometry().cylinders())
+            }
+            Self::Flash(spec) => spec.check(capacity),
+            Self::Volume(spec) => spec.check(),
+            Self::Null => Ok(()),
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use crate::terms;
 use fsdyno_model::{Contender, Nanos, ResultSet, StopReason};
 use fsdyno_stats::{PairedRatio, Times, Verdict, Verdicts, judge_table, ratio_paired};
 use schemars::JsonSchema;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 use std::collections::BTreeMap;
 
 /// A measured contender.
@@ -58,7 +58,7 @@ fn whole<S: Serializer>(ns: &f64, serializer: S) -> Result<S::Ok, S::Error> {
 }
 
 /// A file system or a contender that is not recommended, with the reason.
-#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Deserialize, Serialize)]
 pub struct Dropped {
     /// The file system, or the label of a contender; escaped for printing.
     pub name: String,
@@ -213,6 +213,11 @@ impl Field {
         let total = |at: &usize| self.candidates[*at].total_ns;
         order.sort_by(|a, b| total(a).total_cmp(&total(b)));
         order
+    }
+
+    /// The totals of a candidate by block.
+    pub fn totals(&self, at: usize) -> &[(u32, f64)] {
+        &self.totals[at]
     }
 
     /// The verdict on one candidate compared with another.

@@ -1,7 +1,8 @@
 //! The advice as a report: on a terminal it is one screen.
 
 use super::{
-    Candidate, CrashTests, Departure, Effect, Pair, Recommendation, RunnerUp, Validation, sizes,
+    Candidate, CrashTests, Departure, Effect, Pair, Recommendation, RunnerUp, Validation,
+    robustness, sizes,
 };
 use crate::compare::RunVerdict;
 use crate::document::{
@@ -147,6 +148,9 @@ fn lead(advice: &Recommendation) -> String {
         let _ = write!(text, " Its options give up safety: {costs}.");
     }
     text += &known(advice, best);
+    if let Some(robust) = robustness::text(advice) {
+        let _ = write!(text, " {robust}");
+    }
     if let Some(sizes) = sizes::text(advice) {
         let _ = write!(text, " {sizes}");
     }

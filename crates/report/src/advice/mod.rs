@@ -4,12 +4,14 @@
 
 mod candidates;
 mod document;
+mod robustness;
 mod safety;
 mod sizes;
 mod validation;
 
 pub use candidates::{Candidate, Dropped, PhaseTime};
 pub use document::{ROWS, document, figures};
+pub use robustness::{ChoiceInVariant, RobustChoice};
 pub use safety::CrashTests;
 pub use sizes::SizeOfWork;
 pub use validation::{Departure, Pair, Validation};
@@ -25,7 +27,7 @@ use fsdyno_model::{Contender, Exploration, Plan, ResultSet, StateClass, Workload
 use fsdyno_stats::Verdict;
 use safety::release;
 use schemars::JsonSchema;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 
 /// The input of the advice.
 pub struct Question<'a> {
@@ -35,6 +37,8 @@ pub struct Question<'a> {
     pub later: &'a [ResultSet],
     /// Runs of the contenders with more work, with its size as a multiple of that of the defaults.
     pub sizes: &'a [(f64, &'a ResultSet)],
+    /// Variants of the run that decides, with the choice and the runner-up.
+    pub variants: &'a [ResultSet],
     /// The explorations of crash states in the store.
     pub explorations: &'a [Exploration],
     /// The strongest class of crash states without violations that is required.
@@ -66,7 +70,7 @@ impl Question<'_> {
 }
 
 /// A device whose model disk the runs used.
-#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Deserialize, Serialize)]
 pub struct DeviceFit {
     /// Its path.
     pub device: String,
@@ -106,6 +110,8 @@ pub struct Recommendation {
     pub work: String,
     /// The fastest contenders at each size of the work, the smallest size first.
     pub sizes: Vec<SizeOfWork>,
+    /// Whether the choice holds in variants of the model; null if none was measured.
+    pub robustness: Option<RobustChoice>,
     /// The kernels that the contenders were measured on.
     pub kernels: Vec<String>,
     /// When the first of them started: nanoseconds since 1970 (UTC).
@@ -260,6 +266,9 @@ impl Recommendation {
             dropped.extend(require(class, &mut candidates));
         }
         let mut choice = Choice::of(&field, &candidates, question);
+        let robustness = choice.as_ref();
+        let robustness =
+            robustness.and_then(|choice| RobustChoice::of(choice, &field, question.variants, set));
         // Fastest first.
         let mut order: Vec<usize> = (0..candidates.len()).collect();
         order.sort_by(|a, b| candidates[*a].total_ns.total_cmp(&candidates[*b].total_ns));
@@ -281,6 +290,7 @@ impl Recommendation {
                 .chain(question.sizes.iter().copied())
                 .filter_map(|(times, set)| SizeOfWork::of(times, set))
                 .collect(),
+            robustness,
             kernels: unique(candidates.iter().filter_map(|one| {
                 let kernel = question.kernel_of(&one.planned)?;
                 Some(format!("Linux {}", terms::printable(release(kernel)?)))

@@ -1,7 +1,7 @@
 //! The answer of a run: which contender is fastest, by how much, and in how many phases; before it
 //! those whose work was not durable, and one that is much slower; after it the slowest.
 
-use super::leaders::Leaders;
+use super::leaders::{Leaders, complete};
 use super::{Comparison, Line};
 use crate::figures::{INTERVALS_FROM, MIN_PAIRS};
 use crate::lists::by_key;
@@ -70,7 +70,9 @@ pub fn answer(comparison: &Comparison, set: &ResultSet) -> String {
         None => text,
     };
     let leaders = figures.leaders.as_ref().map_or(&[][..], |one| &one.among);
-    durability + &text + &figures.safety(leaders, set)
+    let robustness = comparison.robustness.as_ref();
+    let robustness = robustness.map_or_else(String::new, |one| one.text(comparison));
+    durability + &text + &robustness + &figures.safety(leaders, set)
 }
 
 /// The options of `run` that add repeats to a run.
@@ -104,14 +106,16 @@ struct Slowest {
 }
 
 /// The figures of a comparison from which its answer is built.
-struct AnswerFigures<'a> {
+pub(super) struct AnswerFigures<'a> {
     comparison: &'a Comparison,
     /// The whole times of the phases with figures of two contenders that are not all negligible.
     phases: Vec<&'a Line>,
     /// The ratios to the baseline, of all phases or of the only one.
-    ratios: Vec<Option<f64>>,
+    pub ratios: Vec<Option<f64>>,
     /// The contenders that may be the fastest, over all phases or in the only one.
-    leaders: Option<Leaders>,
+    pub leaders: Option<Leaders>,
+    /// The lines that name the leaders.
+    pub leading: Vec<&'a Line>,
     /// The contenders whose work was not durable in some of the phases that name the leaders, each
     /// with the number of these phases. They are compared with nothing.
     not_durable: Vec<(usize, usize)>,
@@ -120,7 +124,7 @@ struct AnswerFigures<'a> {
 }
 
 impl<'a> AnswerFigures<'a> {
-    fn of(comparison: &'a Comparison) -> Self {
+    pub fn of(comparison: &'a Comparison) -> Self {
         let lines = comparison.whole_times().map(|(_, _, line)| line);
         let counts = |line: &&Line| {
             let values = line.values.iter().flatten();
@@ -150,6 +154,13 @@ impl<'a> AnswerFigures<'a> {
         Self {
             not_durable: not_durable.filter(|(phases, _)| *phases > 0).collect(),
             leading_phases: leading.len(),
+            leading: match phases[..] {
+                [line] => vec![line],
+                _ => {
+                    let lines = comparison.whole_times().map(|(_, _, line)| line);
+                    complete(lines, &comparison.measured_contenders())
+                }
+            },
             comparison,
             phases,
             ratios,
@@ -162,7 +173,7 @@ impl<'a> AnswerFigures<'a> {
     }
 
     /// The first names, and the number of the others.
-    fn names(&self, these: &[usize]) -> String {
+    pub fn names(&self, these: &[usize]) -> String {
         self.joined(these, "and")
     }
 
@@ -189,7 +200,7 @@ impl<'a> AnswerFigures<'a> {
     }
 
     /// The measured contenders that can be compared.
-    fn durable(&self) -> Vec<usize> {
+    pub fn durable(&self) -> Vec<usize> {
         let measured = self.comparison.measured_contenders().into_iter();
         measured.filter(|at| self.is_durable(*at)).collect()
     }

@@ -35,6 +35,8 @@ pub struct Comparisons {
     pub faulty: bool,
     /// The cells of the plan by outcome.
     pub cells: CellCounts,
+    /// The sentence about a run that varies another.
+    pub variant: Option<String>,
 }
 
 /// A lab of a run that has several, or a contender of a run on several kernels.
@@ -106,6 +108,12 @@ impl Comparisons {
             warning_summaries,
             unmeasured: warnings::unmeasured(set),
             faulty: has_faults(set),
+            variant: set.run.plan.variant.as_ref().map(|of| {
+                terms::printable(&format!(
+                    "This run varies {} by the known error of its model: {}.",
+                    of.run, of.change
+                ))
+            }),
             cells: CellCounts::of(set),
         }
     }
@@ -157,6 +165,7 @@ impl Comparisons {
         let faulty = self.faulty.then(|| FAULTY.to_owned());
         faulty
             .into_iter()
+            .chain(self.variant.clone())
             .chain(self.labs.iter().map(text))
             .collect()
     }

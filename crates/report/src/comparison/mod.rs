@@ -12,6 +12,7 @@ pub mod labs;
 pub mod leaders;
 pub mod overview;
 mod precision;
+pub mod robustness;
 pub mod scaling;
 mod series;
 pub mod speed;
@@ -24,6 +25,7 @@ pub use costs::Cost;
 pub use extents::ExtentCounts;
 pub use labs::{Comparisons, Lab};
 pub use leaders::{Leaders, Overall};
+pub use robustness::Robustness;
 pub use speed::{Line, Measure, Rank, Value};
 pub use warnings::{Unmeasured, WarningSummary};
 
@@ -61,6 +63,8 @@ pub struct Comparison {
     pub reached: Option<String>,
     /// The extents of files on the devices.
     pub extents: ExtentCounts,
+    /// Whether the verdicts hold in variants of the model; `None` if none was measured.
+    pub robustness: Option<Robustness>,
     /// The answer, in one sentence.
     pub answer: String,
 }
@@ -117,6 +121,7 @@ impl Comparison {
                 .map(|c| c.layout.to_string())
                 .collect(),
             answer: String::new(),
+            robustness: None,
             rule: judged.rule().clone(),
             repeats: repeats(&workloads),
             overall: Overall::default(),
@@ -126,8 +131,23 @@ impl Comparison {
         };
         comparison.overall = Overall::of(&comparison);
         comparison.reached = precision::reached(&comparison, adaptive, time_of_block(set));
+        comparison.set_robustness(set);
         comparison.answer = answer::answer(&comparison, set);
         comparison
+    }
+
+    /// Compares the run with its variants, and marks the figures whose verdict depends on the model.
+    fn set_robustness(&mut self, set: &ResultSet) {
+        let Some((robustness, sensitive)) = Robustness::of(self, set) else {
+            return;
+        };
+        for (workload, phase, at) in sensitive {
+            let line = self.workloads[workload].phases[phase].lines.last_mut();
+            if let Some(Some(value)) = line.map(|line| &mut line.values[at]) {
+                value.sensitive = true;
+            }
+        }
+        self.robustness = Some(robustness);
     }
 
     /// A description of the figures: `Medians, n = 3`.
@@ -263,6 +283,11 @@ impl Comparison {
     fn has_outcome(&self, wanted: &[Outcome]) -> bool {
         let mut outcomes = self.values().filter_map(|value| value.outcome);
         outcomes.any(|outcome| wanted.contains(&outcome))
+    }
+
+    /// Whether a verdict depends on the model.
+    pub fn sensitive(&self) -> bool {
+        self.values().any(|value| value.sensitive)
     }
 
     /// Whether a figure has a warning.

@@ -70,6 +70,8 @@ pub struct Value {
     pub not_durable: bool,
     /// Whether its figures are one draw, which decides nothing.
     pub one_draw: bool,
+    /// Whether its verdict does not hold in all variants of the model.
+    pub sensitive: bool,
 }
 
 impl Measure {
@@ -165,6 +167,7 @@ impl Line {
                             .iter()
                             .any(|(_, s)| !s.warnings.is_empty() || not_warm(s).is_some()),
                     one_draw,
+                    sensitive: false,
                     not_durable: samples.iter().any(|(_, s)| s.is_not_durable()),
                     drift,
                     outliers,

@@ -84,6 +84,8 @@ pub struct Figure {
     pub best: bool,
     /// Whether there is a warning about it.
     pub warned: bool,
+    /// Whether its verdict depends on the model.
+    pub sensitive: bool,
     /// Whether it is one draw, which decides nothing.
     pub one_draw: bool,
     /// Every sample with its block, for the bars.
@@ -232,6 +234,7 @@ impl Figure {
             ratio: RatioTo::None,
             best: false,
             warned: false,
+            sensitive: false,
             one_draw: false,
             samples: Vec::new(),
         }

@@ -33,6 +33,8 @@ pub enum Mark {
     Equivalent,
     /// The verdict is inconclusive.
     Inconclusive,
+    /// The verdict depends on the model.
+    Sensitive,
     /// There is a warning.
     Warning,
 }

@@ -36,6 +36,8 @@ pub struct Parts {
     pub best: bool,
     /// Whether it has a warning.
     pub warned: bool,
+    /// Whether its verdict depends on the model.
+    pub sensitive: bool,
     /// Whether it is one draw: it is grey.
     pub one_draw: bool,
 }
@@ -149,6 +151,7 @@ impl Style {
             }),
             best: figure.best,
             warned: figure.warned,
+            sensitive: figure.sensitive,
             one_draw: figure.one_draw,
         }
     }

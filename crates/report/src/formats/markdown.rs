@@ -173,6 +173,9 @@ impl Page {
         if !parts.interval.is_empty() {
             let _ = write!(text, " \\[{}\\]", parts.interval);
         }
+        if parts.sensitive {
+            text += " (^)";
+        }
         if parts.warned {
             text += " (!)";
         }
@@ -201,6 +204,7 @@ fn inline(text: &Text) -> String {
         Span::Mark(Mark::Best) => "**bold**".to_owned(),
         Span::Mark(Mark::Equivalent) => "≈".to_owned(),
         Span::Mark(Mark::Inconclusive) => "(...)".to_owned(),
+        Span::Mark(Mark::Sensitive) => "(^)".to_owned(),
         Span::Mark(Mark::Warning) => "(!)".to_owned(),
     };
     text.0.iter().map(span).collect()

@@ -303,6 +303,10 @@ fn with_marks(mut text: Text, comparison: &Comparison, table: &Table) -> Text {
     if ratios().any(|of| matches!(of, Outcome::Inconclusive | Outcome::TooFew)) {
         marks.push((Mark::Inconclusive, "inconclusive".to_owned()));
     }
+    let is_sensitive = |cell: &Cell| matches!(cell, Cell::Figure(figure) if figure.sensitive);
+    if table.rows().flat_map(|row| &row.cells).any(is_sensitive) {
+        marks.push((Mark::Sensitive, "depends on the model".to_owned()));
+    }
     for (at, (mark, meaning)) in marks.into_iter().enumerate() {
         let gap = if at == 0 { "\n" } else { "; " };
         text = text.plain(gap).mark(mark).plain(format!(" {meaning}"));

@@ -19,6 +19,7 @@ mod reported;
 mod samples;
 mod scaling;
 mod times;
+mod variants;
 mod why;
 
 pub use samples::figures;
@@ -40,6 +41,7 @@ use fsdyno_model::ResultSet;
 /// The sections of a lab, in order; empty sections are omitted.
 const SECTIONS: &[fn(&Lab<'_>) -> Option<Section>] = &[
     overview::section,
+    variants::section,
     layouts::section,
     glance::section,
     times::section,
@@ -323,6 +325,7 @@ impl Lab<'_> {
             },
             best: value.best,
             warned: value.doubted,
+            sensitive: value.sensitive,
             one_draw: value.one_draw && self.comparison.compares(),
             samples: value.times.clone(),
             ..Figure::of(summary.median)
@@ -356,6 +359,12 @@ impl Lab<'_> {
                 .plain(" ")
                 .mark(Mark::Inconclusive)
                 .plain(" inconclusive.");
+        }
+        if comparison.sensitive() {
+            text = text
+                .plain(" ")
+                .mark(Mark::Sensitive)
+                .plain(" depends on the model.");
         }
         if comparison.doubted() {
             text = text

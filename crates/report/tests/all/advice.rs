@@ -5,7 +5,7 @@ use crate::explored;
 use crate::fixture::{one_phase, workload};
 use fsdyno_model::{
     Contender, DiskTime, ModelDisk, Nanos, Outcome, ProgramSource, ResultSet, StateClass,
-    StopReason, Vary,
+    StopReason, VariantOf, Vary,
 };
 use fsdyno_report::advice::{
     DeviceFit, Dropped, Effect, Question, Recommendation, VariantNote, best_two, contending,
@@ -23,6 +23,7 @@ pub fn question(set: &ResultSet) -> Question<'_> {
         defaults: set,
         later: &[],
         sizes: &[],
+        variants: &[],
         explorations: &[],
         safety: None,
         dropped: Vec::new(),
@@ -651,4 +652,41 @@ fn all_formats_have_the_figures_of_the_contenders() {
     let csv = render(Format::Csv);
     assert!(csv.contains("total ns,phase 0 ns,phase 1 ns"), "{csv}");
     assert!(csv.contains("xfs,2030000000"), "{csv}");
+}
+
+#[test]
+fn the_first_lines_state_whether_the_choice_holds_in_variants_of_the_model() {
+    let set = exact(&["ext4", "xfs", "jfs"], &[&[100], &[130], &[300]]);
+    let variant = |change: &str, times: [u64; 2]| {
+        // The variants have only the choice and the runner-up.
+        let mut variant = exact(&["xfs", "ext4"], &[&[times[1]], &[times[0]]]);
+        variant.cells.retain(|record| record.cell.block < 3);
+        variant.run.plan.variant = Some(VariantOf {
+            run: set.run.id.clone(),
+            change: change.to_owned(),
+            all: 2,
+        });
+        variant
+    };
+    let slower = variant("flushes 50 % slower", [110, 145]);
+    let of = |variants: &[ResultSet]| {
+        let advice = Recommendation::of(&Question {
+            variants,
+            ..question(&set)
+        });
+        let text = terminal(&advice);
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let alone = of(std::slice::from_ref(&slower));
+    assert!(
+        alone.contains("The choice holds in the 1 measured of 2 variants"),
+        "{alone}"
+    );
+    let other = variant("flushes 50 % faster", [95, 96]);
+    let both = of(&[slower, other]);
+    assert!(
+        both.contains("depends on the model: there is no difference with flushes 50 % faster"),
+        "{both}"
+    );
+    assert!(!of(&[]).contains("variants"));
 }

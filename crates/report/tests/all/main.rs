@@ -24,6 +24,7 @@ mod questions;
 mod renders;
 mod reported;
 mod reruns;
+mod robustness;
 mod scaling;
 mod schemas;
 mod site;

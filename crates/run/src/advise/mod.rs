@@ -3,13 +3,13 @@
 
 use fsdyno_model::{Contender, FilesystemKind};
 use fsdyno_recipes as recipes;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 const TABLE: &str = include_str!("../../data/features.toml");
 
 /// A feature of a file system that a user can require.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Feature {
     /// Snapshots of the whole file system or a part of it.

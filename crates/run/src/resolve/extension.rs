@@ -4,13 +4,17 @@ use super::catalogue::Catalogue;
 use super::config_error::ConfigError;
 use super::error::ResolveError;
 use crate::resolve::options::RunOptions;
+use crate::variants;
 use fsdyno_model::{Adaptive, Plan, ResultSet, StopReason};
 use fsdyno_stats::Rule;
 
-/// The settings that extend a recorded run. All others are those of its plan.
+/// The settings that add cells to a recorded run. All others are those of its plan.
 pub const EXTENDING: [&str; 3] = ["repeats", "max_repeats", "budget"];
 
-/// The plan of a run that resumes with these settings, of which only [`EXTENDING`] are used.
+/// The settings that a resumed run takes: those, and the one that adds its variants.
+pub const RESUMING: [&str; 4] = ["repeats", "max_repeats", "budget", "robust"];
+
+/// The plan of a run that resumes with these settings, of which only [`RESUMING`] are used.
 ///
 /// If the run had ended, its number of blocks becomes one of the `ends` of the plan: verdicts were
 /// reported there, and that analysis used its part of the error budget. A run that was interrupted
@@ -38,6 +42,10 @@ pub fn extend(
         Some(StopReason::Complete | StopReason::Budget) => true,
         Some(StopReason::Interrupted) | None => plan != run.plan,
     };
+    if options.robust == Some(true) {
+        variants::check(&plan).map_err(|error| wrong(("robust", error)))?;
+        plan.robust = true;
+    }
     if blocks > 0 && had_ended && Rule::is_end(run, blocks) && !plan.ends.contains(&blocks) {
         plan.ends.push(blocks);
     }

@@ -37,7 +37,7 @@ pub use contenders::ContenderParser;
 pub use counting::Counting;
 pub use entry::ContenderEntry;
 pub use error::{PlanFileError, ResolveError};
-pub use extension::{EXTENDING, extend};
+pub use extension::{EXTENDING, RESUMING, extend};
 use names::check_name;
 pub use parameters::{engine_of, parameters_of};
 pub use planfile::PlanFile;

@@ -295,6 +295,15 @@ settings! {
         #[schemars(with = "String")]
         pub vary: Option<Varying>;
 
+        /// In virtual time, compare again with the model disk and processor changed by their errors
+        ///
+        /// Each known error of the profiles gives two variants, slower and faster. They run with the
+        /// first three draws of the run. Reports name the verdicts that do not hold in all variants.
+        #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true,
+              default_missing_value = "true", hide_possible_values = true,
+              help_heading = REPEATS)]
+        pub robust: Option<bool> = false;
+
         /// Engine: sync, uring, mmap, tools or null (`fsdyno list engines`)
         #[arg(long, value_name = "NAME", help_heading = MEASUREMENT)]
         pub engine: Option<String> = "sync", if check::engine;
@@ -420,6 +429,7 @@ impl RunOptions {
             verify: self.verify.unwrap_or_default(),
             check: self.check.unwrap_or_default(),
             trace: self.trace.unwrap_or_default(),
+            robust: self.robust.unwrap_or_default(),
             count_extents: extents.is_counted(),
             extent_floor: extents.floor(),
             ..resolved

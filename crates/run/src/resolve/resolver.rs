@@ -19,6 +19,7 @@ use super::varying;
 use super::work::{complete_replays, dataset, short_name, workloads};
 use super::workers;
 use crate::resolve::options::RunOptions;
+use crate::variants;
 use fsdyno_lab::skipped_phases;
 use fsdyno_model::{
     Contender, ContenderSpec, DeviceChoice, DiskRecord, GuestSize, ModelCpu, ModelDisk, Plan,
@@ -84,7 +85,11 @@ pub fn resolve(options: &RunOptions, catalogue: &Catalogue) -> Result<Plan, Reso
         disk_trace,
         ..Plan::new(contenders, workloads)
     };
-    Ok(settings.into_plan(resolved))
+    let plan = settings.into_plan(resolved);
+    if plan.robust {
+        variants::check(&plan).map_err(layers.wrong("robust"))?;
+    }
+    Ok(plan)
 }
 
 /// The phases that contenders skip because their file systems do not support them. At least one

@@ -175,3 +175,65 @@ fn last_is_never_the_run_that_a_process_works_on() {
     drop(claim);
     assert_eq!(store.resolve("last").unwrap(), "running");
 }
+
+#[test]
+fn a_variant_belongs_to_its_run_and_is_found_only_by_its_id() {
+    let work_dir = WorkDir::new();
+    let mut store = work_dir.open();
+    let mut main = specimen::run("20261121-1730-quick", 1);
+    main.plan.robust = true;
+    store.begin(&main).unwrap();
+    for (start, id) in [(2, "20261121-1730-quick-2"), (3, "20261121-1730-quick-3")] {
+        let mut variant = specimen::run(id, start);
+        variant.plan.variant = Some(fsdyno_model::VariantOf {
+            run: main.id.clone(),
+            change: format!("change {id}"),
+            all: 2,
+        });
+        store.begin(&variant).unwrap();
+    }
+    for name in ["last", "quick", "2026"] {
+        assert_eq!(store.resolve(name).unwrap(), main.id);
+        assert_eq!(store.resolve_any(name).unwrap().id(), main.id);
+    }
+    let id = "20261121-1730-quick-3";
+    assert_eq!(store.resolve(id).unwrap(), id);
+    assert_eq!(store.resolve_any(id).unwrap().id(), id);
+    assert_eq!(store.runs().unwrap().len(), 1);
+    // They follow their run under another name, and are deleted with it.
+    store.rename(&main.id, "mine").unwrap();
+    let set = store.load_with_variants("mine").unwrap();
+    let ids: Vec<&str> = set.variants.iter().map(|one| one.run.id.as_str()).collect();
+    assert_eq!(ids, ["20261121-1730-quick-2", id]);
+    store.remove("mine").unwrap();
+    assert!(store.ids().unwrap().is_empty());
+}
+
+#[test]
+fn the_runs_of_an_advice_are_found_by_the_name_of_the_first() {
+    let work_dir = WorkDir::new();
+    let mut store = work_dir.open();
+    let error = store.resolve_advice("last").unwrap_err().to_string();
+    assert!(error.contains("last"), "{error}");
+    for (start, id, first) in [
+        (1, "one-advise", None),
+        (2, "one-advise-2", Some("one-advise")),
+        (3, "two-advise", None),
+        (4, "other", None),
+    ] {
+        let mut run = specimen::run(id, start);
+        run.plan.advice = (id != "other").then(|| fsdyno_model::AdviceOf {
+            first: first.map(str::to_owned),
+            stage: "defaults".to_owned(),
+            question: first.is_none().then(|| "{}".to_owned()),
+        });
+        store.begin(&run).unwrap();
+    }
+    assert_eq!(store.resolve_advice("last").unwrap(), "two-advise");
+    assert_eq!(store.resolve_advice("one").unwrap(), "one-advise");
+    assert!(store.resolve_advice("other").is_err());
+    store.rename("one-advise", "mine").unwrap();
+    let runs = store.runs_of_advice("mine").unwrap();
+    let ids: Vec<&str> = runs.iter().map(|set| set.run.id.as_str()).collect();
+    assert_eq!(ids, ["mine", "one-advise-2"]);
+}

@@ -19,6 +19,7 @@ fn a_run_with_every_field_and_variant_round_trips() {
         schema: ResultSet::SCHEMA,
         run,
         cells,
+        variants: Vec::new(),
     };
     assert_eq!(store.load("r").unwrap(), whole);
     // Another process sees the same run, from the file alone.

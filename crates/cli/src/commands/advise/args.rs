@@ -6,6 +6,7 @@ use fsdyno_model::{KernelChoice, Nanos, StateClass};
 use fsdyno_report::Format;
 use fsdyno_run::advise::Feature;
 use fsdyno_run::options;
+use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 /// The headings of the flags.
@@ -13,7 +14,29 @@ const WORKLOAD: &str = "Workload";
 const PLACE: &str = "Where it is measured";
 const CHOICE: &str = "Choice";
 
-#[derive(Debug, Args)]
+/// The default time limit of all measurements: 5 minutes.
+const BUDGET: Nanos = Nanos(300_000_000_000);
+
+/// The settings that an advice that resumes does not take: they are those of its question.
+const OF_QUESTION: [&str; 15] = [
+    "suite",
+    "phases",
+    "dataset",
+    "workload_trace",
+    "scale",
+    "set",
+    "disk",
+    "fit",
+    "guest_kernel",
+    "work_dir",
+    "fs",
+    "needs",
+    "safety",
+    "no_robust",
+    "validate",
+];
+
+#[derive(Debug, Clone, Args, Deserialize, Serialize)]
 pub struct AdviseArgs {
     /// Suite to run (`fsdyno list suites`) [default: quick]
     #[arg(value_name = "SUITE", conflicts_with = "workload_trace")]
@@ -55,12 +78,12 @@ pub struct AdviseArgs {
     /// Directory of image files and mount points [default: /var/tmp]
     #[arg(long, value_name = "DIR", help_heading = PLACE)]
     pub work_dir: Option<PathBuf>,
-    /// Time limit of all measurements: 5m, 1h
+    /// Time limit of all measurements: 90s, 1h [default: 5m]
     ///
     /// Sizes and options that do not fit into it are left out, and named. No measurement starts after
     /// it.
-    #[arg(long, value_name = "TIME", default_value = "5m", help_heading = PLACE)]
-    pub budget: Nanos,
+    #[arg(long, value_name = "TIME", help_heading = PLACE)]
+    pub budget: Option<Nanos>,
     /// Contenders, separated by commas [default: all that are safe to choose]
     ///
     /// By default a contender survives power cuts without a repair, the kernel maintains its driver,
@@ -80,21 +103,42 @@ pub struct AdviseArgs {
     /// If no contender was tested, none is dropped.
     #[arg(long, value_name = "CLASS", value_parser = class, help_heading = CHOICE)]
     pub safety: Option<StateClass>,
+    /// Do not compare the choice again with the model disk and processor changed by their errors
+    #[arg(long, help_heading = CHOICE)]
+    pub no_robust: bool,
     /// Compare the prediction with image files in real time, pair by pair
     ///
     /// The file systems are measured again, with their defaults and at the same scale. Use --disk
     /// with a profile of the disk below the image files.
     #[arg(long, help_heading = CHOICE)]
     pub validate: bool,
+    /// Continue an interrupted advice: its name or `last`; --budget is the time from now on
+    ///
+    /// The name is that of its first run (`fsdyno runs`). Finished runs are not repeated. With
+    /// --budget, runs that the time limit ended continue too.
+    #[arg(long, value_name = "ADVICE", num_args = 0..=1, default_missing_value = "last",
+          conflicts_with_all = OF_QUESTION, help_heading = PLACE)]
+    #[serde(skip)]
+    pub resume: Option<String>,
     /// Format of standard output: terminal, html, csv, json or markdown
     #[arg(long, value_name = "FORMAT", default_value = "terminal", value_parser = report_format)]
+    #[serde(skip)]
     pub format: Format,
     /// Write the advice to a file too: .html, .md, .txt, .json or .csv
     #[arg(long, short, value_name = "FILE")]
+    #[serde(skip)]
     pub output: Option<PathBuf>,
     /// Replace a file that exists
     #[arg(long, requires = "output")]
+    #[serde(skip)]
     pub force: bool,
+}
+
+impl AdviseArgs {
+    /// The time limit.
+    pub fn budget(&self) -> Nanos {
+        self.budget.unwrap_or(BUDGET)
+    }
 }
 
 fn feature(text: &str) -> Result<Feature, String> {

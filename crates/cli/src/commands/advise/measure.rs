@@ -2,23 +2,27 @@
 //! time budget.
 
 use super::args::AdviseArgs;
+use super::disk_file::DiskFile;
+use super::question::{AdviceQuestion, RecordedAdvice, recorded, runs_of};
 use super::{count, labels};
 use crate::catalogue::unavailable;
 use crate::commands::disk::{fit_to_reads, profile_text};
 use crate::commands::measuring::LockArgs;
-use crate::commands::run::{Execution, assembled, check_early, fresh, resolve_here};
+use crate::commands::run::{
+    Execution, Variants, assembled, check_early, fresh, resolve_here, resume,
+};
 use crate::exit::{CliError, Code};
 use crate::output;
-use fsdyno_files::refuse_foreign_dir;
-use fsdyno_model::{CancelToken, Contender, LabChoice, Nanos, ResultSet};
+use fsdyno_model::{
+    AdviceOf, CancelToken, Contender, LabChoice, Nanos, Plan, ResultSet, StopReason,
+};
 use fsdyno_recipes as recipes;
-use fsdyno_report::advice::{DeviceFit, contending};
+use fsdyno_report::advice::{DeviceFit, Recommendation, contending};
 use fsdyno_run::RunOptions;
 use fsdyno_store::Store;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::cell::RefCell;
+use std::path::Path;
 use std::time::{Duration, Instant};
-use tempfile::TempDir;
 
 /// The name of the runs.
 const NAME: &str = "advise";
@@ -40,6 +44,9 @@ const MUCH_SLOWER: f64 = 3.0;
 const BLOCKS: f64 = 6.0;
 const DRAWS: f64 = 3.0;
 
+/// The share of the whole time that is kept for the variants of the model.
+const VARIANTS: f64 = 0.25;
+
 /// A stage of the measurements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
@@ -51,11 +58,25 @@ pub enum Stage {
     Singles,
     /// Joins of the options that help.
     Joins,
+    /// The choice and the runner-up in variants of the model.
+    Variants,
     /// Image files in real time.
     Validation,
 }
 
 impl Stage {
+    /// Its name in the plans of its runs. The runs of more work have their size.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Defaults => "defaults",
+            Self::Sizes => "sizes",
+            Self::Singles => "singles",
+            Self::Joins => "joins",
+            Self::Variants => "variants",
+            Self::Validation => "validation",
+        }
+    }
+
     /// The share of the time that is left which the stage may use. The rest is for later stages.
     fn share(self, in_guest: bool, validates: bool) -> f64 {
         let rest = if validates { 0.6 } else { 1.0 };
@@ -65,92 +86,97 @@ impl Stage {
             Self::Defaults => 0.4,
             Self::Sizes => 0.4 * rest,
             Self::Singles => 0.6 * rest,
-            Self::Joins => rest,
+            Self::Joins | Self::Variants => rest,
             Self::Validation => 1.0,
         }
     }
 }
 
-/// A profile that was fitted to a device, in a file that ends with this value.
-#[derive(Debug)]
-pub struct FittedFile {
-    /// The description of the fit.
-    pub note: DeviceFit,
-    path: PathBuf,
-    _directory: TempDir,
+/// Fits a model disk to the reads of a device.
+pub fn fitted(device: &Path, stop: &CancelToken) -> Result<(DeviceFit, DiskFile), CliError> {
+    let best = fit_to_reads(device, &LockArgs::default(), stop)?;
+    let note = DeviceFit {
+        device: device.display().to_string(),
+        model: best.profile.timing.name().to_owned(),
+        error: best.error,
+        figures: best.figures.len(),
+    };
+    output::note(format_args!(
+        "fsdyno: {} is a disk of the model {}; error of {}: {:.1} %",
+        note.device,
+        note.model,
+        count(note.figures, "figure"),
+        100.0 * note.error
+    ));
+    let name = device.file_name().unwrap_or_default().to_string_lossy();
+    let file = DiskFile::of(&format!("fit-of-{name}"), &profile_text(&best))?;
+    Ok((note, file))
 }
 
-impl FittedFile {
-    /// Measures a device by reads.
-    pub fn of(device: &Path, stop: &CancelToken) -> Result<Self, CliError> {
-        let best = fit_to_reads(device, &LockArgs::default(), stop)?;
-        let note = DeviceFit {
-            device: device.display().to_string(),
-            model: best.profile.timing.name().to_owned(),
-            error: best.error,
-            figures: best.figures.len(),
-        };
-        output::note(format_args!(
-            "fsdyno: {} is a disk of the model {}; error of {}: {:.1} %",
-            note.device,
-            note.model,
-            count(note.figures, "figure"),
-            100.0 * note.error
-        ));
-        refuse_foreign_dir(&std::env::temp_dir()).map_err(CliError::usage)?;
-        let directory = TempDir::with_prefix("fsdyno-fit-")?;
-        let name = device.file_name().unwrap_or_default().to_string_lossy();
-        let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
-        let name: String = name.chars().map(plain).collect();
-        let path = directory.path().join(format!("fit-of-{name}.toml"));
-        fs::write(&path, profile_text(&best))?;
-        Ok(Self {
-            note,
-            path,
-            _directory: directory,
-        })
-    }
-}
-
-/// Measures contenders, and counts the time.
+/// Measures the contenders of a question, and counts the time.
 pub struct Measurer<'a> {
-    /// The arguments of the user.
-    pub args: &'a AdviseArgs,
-    in_guest: bool,
+    /// The question.
+    pub question: &'a AdviceQuestion,
+    /// The file of the model disk, if it was fitted or recorded.
     disk: Option<&'a Path>,
+    /// The recorded runs.
+    recorded: &'a [ResultSet],
+    /// The name of the advice, from its first run on.
+    name: RefCell<Option<String>>,
+    /// The time limit, and whether runs that an earlier limit ended continue.
+    budget: Duration,
+    extends: bool,
     store: &'a Path,
     stop: &'a CancelToken,
     began: Instant,
 }
 
 impl<'a> Measurer<'a> {
-    /// Starts the time budget.
+    /// Starts the time budget of a new advice.
     pub fn new(
-        args: &'a AdviseArgs,
-        in_guest: bool,
+        question: &'a AdviceQuestion,
+        disk: Option<&'a DiskFile>,
         store: &'a Path,
         stop: &'a CancelToken,
     ) -> Self {
         Self {
-            args,
-            in_guest,
-            disk: args.disk.as_deref(),
+            disk: disk.map(DiskFile::path).or(question.args.disk.as_deref()),
+            budget: Duration::from_nanos(question.args.budget().0),
+            question,
+            recorded: &[],
+            name: RefCell::new(None),
+            extends: false,
             store,
             stop,
             began: Instant::now(),
         }
     }
 
-    /// The same on a fitted model disk.
+    /// The same for an advice that is recorded in part, with another time limit if there is one.
     #[must_use]
-    pub fn on(self, fitted: Option<&'a FittedFile>) -> Self {
-        let disk = fitted.map(|fitted| fitted.path.as_path()).or(self.disk);
-        Self { disk, ..self }
+    pub fn resuming(self, advice: &'a RecordedAdvice, budget: Option<Nanos>) -> Self {
+        Self {
+            disk: advice.disk.as_ref().map(DiskFile::path).or(self.disk),
+            recorded: &advice.runs,
+            name: RefCell::new(Some(advice.name.clone())),
+            extends: budget.is_some(),
+            budget: budget.map_or(self.budget, |time| Duration::from_nanos(time.0)),
+            ..self
+        }
+    }
+
+    /// The name of the advice; none before its first run.
+    pub fn name(&self) -> Option<String> {
+        self.name.borrow().clone()
+    }
+
+    fn args(&self) -> &AdviseArgs {
+        &self.question.args
     }
 
     /// The text that names the place of the measurement.
     pub fn place(&self) -> &'static str {
-        if self.in_guest {
+        if self.question.in_guest {
             "on a model disk in virtual time"
         } else {
             "on image files in real time (a model disk needs: fsdyno lab setup)"
@@ -159,9 +185,15 @@ impl<'a> Measurer<'a> {
 
     /// The time limit of a stage.
     fn limit(&self, stage: Stage) -> Duration {
-        let budget = Duration::from_nanos(self.args.budget.0);
+        let whole = self.budget;
+        let comes_later = !matches!(stage, Stage::Variants | Stage::Validation);
+        let budget = if self.varies() && comes_later {
+            whole.mul_f64(1.0 - VARIANTS)
+        } else {
+            whole
+        };
         let left = budget.saturating_sub(self.began.elapsed());
-        left.mul_f64(stage.share(self.in_guest, self.args.validate))
+        left.mul_f64(stage.share(self.question.in_guest, self.args().validate))
     }
 
     /// Measures the contenders of a run with more work, as far as the time lasts. Returns the runs
@@ -171,7 +203,7 @@ impl<'a> Measurer<'a> {
         let plan = &first.run.plan;
         let (mut runs, mut omitted) = (Vec::new(), Vec::new());
         let generated = plan.workloads.iter().any(|one| !one.dataset.is_users());
-        if !self.in_guest || !generated {
+        if !self.question.in_guest || !generated {
             return Ok((runs, omitted));
         }
         let contenders = contending(first, MUCH_SLOWER);
@@ -183,7 +215,9 @@ impl<'a> Measurer<'a> {
         let mut of_unit = seconds_of_cells([first]);
         for times in SIZES {
             let limit = self.limit(Stage::Sizes);
-            if limit.as_secs_f64() < of_unit * times * cells as f64 * DRAWS {
+            let stage = format!("size {times}");
+            let is_recorded = runs_of(self.recorded, &stage).next().is_some();
+            if !is_recorded && limit.as_secs_f64() < of_unit * times * cells as f64 * DRAWS {
                 omitted.push(format!("{times} times the work"));
                 continue;
             }
@@ -191,9 +225,9 @@ impl<'a> Measurer<'a> {
                 "fsdyno: {} with {times} times the work",
                 count(contenders.len(), "contender")
             ));
-            let options = options(self.args, self.disk, &contenders, self.in_guest);
+            let options = self.options(&contenders);
             let scale = Some(plan.scale * times);
-            let set = self.measure(limited(RunOptions { scale, ..options }, limit))?;
+            let set = self.measure(limited(RunOptions { scale, ..options }, limit), &stage)?;
             of_unit = seconds_of_cells([&set]) / times;
             runs.push((times, set));
         }
@@ -203,9 +237,16 @@ impl<'a> Measurer<'a> {
     /// The number of contenders that a stage can measure within its limit, by the time of earlier
     /// runs.
     pub fn slots(&self, earlier: &[ResultSet], stage: Stage) -> usize {
+        if let Some(set) = runs_of(self.recorded, stage.name()).next() {
+            return set.run.plan.contenders.len();
+        }
         let limit = self.limit(stage);
         let each = seconds_of_cells(earlier);
-        let blocks = if self.in_guest { DRAWS } else { BLOCKS };
+        let blocks = if self.question.in_guest {
+            DRAWS
+        } else {
+            BLOCKS
+        };
         let fits = limit.as_secs_f64() / (each * blocks).max(1e-3);
         // Fractions of a contender do not count.
         (0..1000).take_while(|n| f64::from(*n + 1) <= fits).count()
@@ -214,20 +255,66 @@ impl<'a> Measurer<'a> {
     /// Measures contenders, and returns the run from the store.
     pub fn run(&self, contenders: &[Contender], stage: Stage) -> Result<ResultSet, CliError> {
         let limit = self.limit(stage);
-        let options = options(self.args, self.disk, contenders, self.in_guest);
-        self.measure(limited(options, limit))
+        self.measure(limited(self.options(contenders), limit), stage.name())
+    }
+
+    /// The settings of a run of these contenders.
+    fn options(&self, contenders: &[Contender]) -> RunOptions {
+        options(self.args(), self.disk, contenders, self.question.in_guest)
+    }
+
+    /// Whether the choice is compared again in variants of the model.
+    fn varies(&self) -> bool {
+        self.question.in_guest && !self.args().no_robust
+    }
+
+    /// Compares the choice of an advice with its runner-up in variants of the run that decides, as far
+    /// as the time lasts. Returns the variants.
+    pub fn variants(
+        &self,
+        advice: &Recommendation,
+        decides: &ResultSet,
+    ) -> Result<Vec<ResultSet>, CliError> {
+        let pair = advice.choice.as_ref().and_then(|choice| {
+            let places = [choice.best, choice.runner_up.as_ref()?.at];
+            let pair = places.map(|at| advice.candidates[at].planned.clone());
+            let is_measured = |one: &Contender| decides.run.plan.contenders.contains(one);
+            pair.iter().all(is_measured).then_some(pair)
+        });
+        let Some(pair) = pair.filter(|_| self.varies() && !advice.one_draw) else {
+            return Ok(Vec::new());
+        };
+        output::note(format_args!(
+            "fsdyno: {} in variants of the model disk and processor (--no-robust)",
+            labels(&pair)
+        ));
+        let variants = Variants {
+            execution: Execution::silent(),
+            store: self.store,
+            until: Some(Instant::now() + self.limit(Stage::Variants)),
+            stop: self.stop,
+        };
+        let run = &decides.run.id;
+        if variants.measure(run, &pair)? == StopReason::Interrupted {
+            return Err(CliError::interrupted());
+        }
+        Ok(Store::open_existing_read_only(self.store)?.variants(run)?)
     }
 
     /// Refuses what a later step would refuse, before a device is measured: the first run after a fit,
     /// and the validation after all runs.
-    pub fn check(&self, contenders: &[Contender]) -> Result<(), CliError> {
-        if self.args.fit.is_some() {
-            let options = options(self.args, self.disk, contenders, self.in_guest);
-            check_early(&resolve_here(&options)?, self.store, self.stop)?;
+    pub fn check(&self) -> Result<(), CliError> {
+        let contenders = &self.question.contenders;
+        if self.args().fit.is_some() {
+            check_early(
+                &resolve_here(&self.options(contenders))?,
+                self.store,
+                self.stop,
+            )?;
         }
-        if self.args.validate {
+        if self.args().validate {
             let here = on_this_machine(contenders)?;
-            let options = options(self.args, None, &here, false);
+            let options = options(self.args(), None, &here, false);
             assembled(&resolve_here(&options)?, self.stop)?;
         }
         Ok(())
@@ -240,29 +327,71 @@ impl<'a> Measurer<'a> {
             "fsdyno: {} on image files in real time",
             count(here.len(), "contender")
         ));
-        let is_recorded = self.args.workload_trace.is_some();
+        let is_recorded = self.args().workload_trace.is_some();
         let scale = (!is_recorded).then_some(predicted.run.plan.scale);
         let options = RunOptions {
             scale,
-            ..options(self.args, None, &here, false)
+            ..options(self.args(), None, &here, false)
         };
-        self.measure(limited(options, self.limit(Stage::Validation)))
+        let stage = Stage::Validation;
+        self.measure(limited(options, self.limit(stage)), stage.name())
     }
 
-    /// Runs with these settings, and returns the run from the store.
-    fn measure(&self, options: RunOptions) -> Result<ResultSet, CliError> {
+    /// Runs a stage with these settings, or continues its recorded run; returns the run from the
+    /// store.
+    fn measure(&self, options: RunOptions, stage: &str) -> Result<ResultSet, CliError> {
         let options = RunOptions {
             name: Some(NAME.to_owned()),
             ..options
         };
         let plan = resolve_here(&options)?;
-        let ended = fresh(plan, &Execution::silent(), self.store, self.stop)?;
+        let execution = Execution::silent();
+        let ended = match recorded(self.recorded, stage, &plan) {
+            Some(set) => {
+                let continues = match set.run.stop {
+                    Some(StopReason::Complete) => return Ok(set.clone()),
+                    Some(StopReason::Budget) if !self.extends => return Ok(set.clone()),
+                    // The new time limit. Otherwise the decisions are those of the recorded plan.
+                    Some(StopReason::Budget) => RunOptions {
+                        budget: options.budget,
+                        ..RunOptions::default()
+                    },
+                    Some(StopReason::Interrupted) | None => RunOptions::default(),
+                };
+                let continues = (&continues, false);
+                resume(&execution, &set.run.id, continues, self.store, self.stop)?
+            }
+            None => {
+                let plan = Plan {
+                    advice: Some(self.advice_of(stage)?),
+                    ..plan
+                };
+                fresh(plan, &execution, self.store, self.stop)?
+            }
+        };
+        if let Some(run) = &ended.run {
+            self.name.borrow_mut().get_or_insert_with(|| run.clone());
+        }
         match ended.run {
             Some(run) if ended.code != Code::Interrupted => {
                 Ok(Store::open_existing_read_only(self.store)?.load(&run)?)
             }
             _ => Err(CliError::interrupted()),
         }
+    }
+
+    /// The advice in the plan of a run: with the question if it is the first one.
+    fn advice_of(&self, stage: &str) -> Result<AdviceOf, CliError> {
+        let first = self.name();
+        let question = match first {
+            None => Some(serde_json::to_string(self.question).map_err(CliError::failure)?),
+            Some(_) => None,
+        };
+        Ok(AdviceOf {
+            first,
+            stage: stage.to_owned(),
+            question,
+        })
     }
 }
 
@@ -294,7 +423,10 @@ fn seconds_of_cells<'a>(sets: impl IntoIterator<Item = &'a ResultSet>) -> f64 {
     let (mut seconds, mut cells) = (0.0, 0);
     for set in sets {
         let ended = set.run.ended_unix_ns.unwrap_or(set.run.started_unix_ns);
-        seconds += Nanos(ended.saturating_sub(set.run.started_unix_ns)).seconds();
+        let whole = Nanos(ended.saturating_sub(set.run.started_unix_ns)).seconds();
+        // Of a run that was interrupted, without the time until it resumed.
+        let worked: f64 = set.cells.iter().map(|cell| cell.took_ns.seconds()).sum();
+        seconds += whole.min(worked);
         cells += set.cells.len();
     }
     seconds / cells.max(1) as f64

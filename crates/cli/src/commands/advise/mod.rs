@@ -2,7 +2,9 @@
 //! of the options that help, and recommends one of them.
 
 mod args;
+mod disk_file;
 mod measure;
+mod question;
 mod variants;
 
 pub use args::{AdviseArgs, CLASSES};
@@ -11,15 +13,17 @@ use crate::catalogue::unavailable;
 use crate::commands::rendering;
 use crate::exit::{CliError, Code};
 use crate::output;
+use disk_file::DiskFile;
 use fsdyno_guests::kernels;
 use fsdyno_host::signals;
-use fsdyno_model::{Contender, ContenderSpec, Exploration, FilesystemKind, ResultSet};
+use fsdyno_model::{CancelToken, Contender, ContenderSpec, Exploration, FilesystemKind, ResultSet};
 use fsdyno_recipes as recipes;
 use fsdyno_report::advice::{Dropped, Question, Recommendation, VariantNote, best_two};
 use fsdyno_report::{Format, render_advice};
 use fsdyno_run::advise::{Feature, FeatureTable};
 use fsdyno_store::Store;
-use measure::{FittedFile, Measurer, Stage};
+use measure::{Measurer, Stage, fitted};
+use question::{AdviceQuestion, RecordedAdvice};
 use std::path::Path;
 use variants::Selected;
 
@@ -28,6 +32,33 @@ pub fn advise(args: &AdviseArgs, store: &Path) -> Result<Code, CliError> {
     let existing = output::existing(args.force);
     output::check(args.output.as_deref(), existing)?;
     let format = formats(args)?;
+    let absolute = |path: &Path| std::path::absolute(path).map_err(CliError::failure);
+    // An advice that resumes changes the directory.
+    let store = &absolute(store)?;
+    let output = args.output.as_deref().map(absolute).transpose()?;
+    let printed = (output.as_deref(), format);
+    if let Some(name) = &args.resume {
+        let advice = RecordedAdvice::read(name, store, &stop)?;
+        let question = &advice.question;
+        let measurer = Measurer::new(question, None, store, &stop);
+        return answer(
+            &measurer.resuming(&advice, args.budget),
+            args,
+            printed,
+            store,
+        );
+    }
+    let (question, disk) = ask(args, store, &stop)?;
+    let measurer = Measurer::new(&question, disk.as_ref(), store, &stop);
+    answer(&measurer, args, printed, store)
+}
+
+/// The question of a new advice, with the file of a fitted model disk.
+fn ask(
+    args: &AdviseArgs,
+    store: &Path,
+    stop: &CancelToken,
+) -> Result<(AdviceQuestion, Option<DiskFile>), CliError> {
     let table = FeatureTable::read().map_err(CliError::failure)?;
     let in_guest = is_virtual(args)?;
     if args.validate && !in_guest {
@@ -41,43 +72,94 @@ pub fn advise(args: &AdviseArgs, store: &Path) -> Result<Code, CliError> {
         let why = unnamed.then(|| not_advisable(recipe, in_guest)).flatten();
         why.or_else(|| unavailable(recipe, in_guest))
     })?;
-    let measurer = Measurer::new(args, in_guest, store, &stop);
-    measurer.check(&contenders)?;
-    let fitted = args
-        .fit
-        .as_deref()
-        .map(|device| FittedFile::of(device, &stop));
-    let fitted = fitted.transpose()?;
-    let measurer = measurer.on(fitted.as_ref());
-    let results = measure_all(&measurer, &table, &contenders)?;
+    let mut question = AdviceQuestion {
+        args: args.clone(),
+        directory: std::env::current_dir()?,
+        in_guest,
+        contenders,
+        dropped,
+        fit: None,
+    };
+    Measurer::new(&question, None, store, stop).check()?;
+    let mut disk = None;
+    if let Some(device) = &args.fit {
+        let (note, file) = fitted(device, stop)?;
+        (question.fit, disk) = (Some(note), Some(file));
+    }
+    Ok((question, disk))
+}
+
+/// Measures what is not recorded, and prints the advice.
+fn answer(
+    measurer: &Measurer<'_>,
+    args: &AdviseArgs,
+    printed: (Option<&Path>, Format),
+    store: &Path,
+) -> Result<Code, CliError> {
+    let resume = |measurer: &Measurer<'_>| {
+        let name = measurer.name();
+        name.map(|name| format!("fsdyno advise --resume {name}"))
+    };
+    let advice = conclude(measurer, store).map_err(|error| match resume(measurer) {
+        Some(command) if error.code == Code::Interrupted => {
+            CliError::new(error.code, format!("interrupted; continue with: {command}"))
+        }
+        _ => error,
+    })?;
+    print(&advice, args, printed)?;
+    if let Some(command) = resume(measurer).filter(|_| is_cut_short(&advice)) {
+        output::note(format_args!(
+            "fsdyno: the budget is used up; continue with: {command} --budget 10m"
+        ));
+    }
+    Ok(Code::ok_if(advice.choice.is_some()))
+}
+
+/// Whether the time limit left out contenders, sizes, options or variants.
+fn is_cut_short(advice: &Recommendation) -> bool {
+    let robustness = advice.robustness.as_ref();
+    let lacks_variants = robustness.is_some_and(|one| one.variants.len() < one.planned as usize);
+    advice.unmeasured > 0 || !advice.left_out.is_empty() || lacks_variants
+}
+
+/// Measures all stages, and recommends a contender.
+fn conclude(measurer: &Measurer<'_>, store: &Path) -> Result<Recommendation, CliError> {
+    let table = FeatureTable::read().map_err(CliError::failure)?;
+    let question = measurer.question;
+    let results = measure_all(measurer, &table, &question.contenders)?;
     let (defaults, later) = (&results.runs[0], &results.runs[1..]);
     let sizes: Vec<_> = results
         .sizes
         .iter()
         .map(|(times, set)| (*times, set))
         .collect();
-    let validated = if args.validate {
+    let explorations = explorations(&Store::open_existing_read_only(store)?, defaults)?;
+    let validated = if question.args.validate {
         Some(measurer.validate(defaults)?)
     } else {
         None
     };
-    let store = Store::open_existing_read_only(store)?;
-    let explorations = explorations(&store, defaults)?;
-    let advice = Recommendation::of(&Question {
+    let asked = Question {
         defaults,
         later,
         sizes: &sizes,
+        variants: &[],
         explorations: &explorations,
-        safety: args.safety,
-        dropped,
+        safety: question.args.safety,
+        dropped: question.dropped.clone(),
         options: &results.notes,
         left_out: results.left_out,
-        fit: fitted.map(|fitted| fitted.note),
+        fit: question.fit.clone(),
         commands: &commands,
         validated: validated.as_ref(),
-    });
-    print(&advice, args, format)?;
-    Ok(Code::ok_if(advice.choice.is_some()))
+    };
+    // The variants compare the choice of the advice without them.
+    let choice = Recommendation::of(&asked);
+    let variants = measurer.variants(&choice, later.last().unwrap_or(defaults))?;
+    Ok(Recommendation::of(&Question {
+        variants: &variants,
+        ..asked
+    }))
 }
 
 /// The runs, with the options that were measured and those that were left out.
@@ -110,7 +192,7 @@ fn measure_all(
         notes: Vec::new(),
         left_out: omitted,
     };
-    let needs = &measurer.args.needs;
+    let needs = &measurer.question.args.needs;
     let mut singles = Selected::singles(table, &best, needs);
     let slots = measurer.slots(&results.runs, Stage::Singles);
     results.left_out.extend(singles.keep(slots, best.len()));
@@ -136,10 +218,14 @@ fn measure_all(
 }
 
 /// Prints the advice, and writes it to the output file.
-fn print(advice: &Recommendation, args: &AdviseArgs, of_file: Format) -> Result<(), CliError> {
+fn print(
+    advice: &Recommendation,
+    args: &AdviseArgs,
+    (file, of_file): (Option<&Path>, Format),
+) -> Result<(), CliError> {
     let text = render_advice(advice, args.format, &rendering::options(false, false));
     output::coloured(&text.map_err(CliError::failure)?)?;
-    if let Some(file) = &args.output {
+    if let Some(file) = file {
         let page = render_advice(advice, of_file, &rendering::options(false, true));
         let page = page.map_err(CliError::failure)?;
         output::to(Some(file), &page, output::existing(args.force))?;

@@ -103,3 +103,55 @@ fn the_format_of_the_output_is_checked_before_anything_is_measured() {
     let unknown = formats(&parsed(&["-o", "a.pdf"])).unwrap_err();
     assert!(unknown.to_string().contains(".json"), "{unknown}");
 }
+
+#[test]
+fn a_question_keeps_its_settings_but_not_the_form_of_the_answer() {
+    let args = "mail --disk nvme --needs shrink,journal --safety c2 --set mail.messages=3 --budget 90s \
+                --format json --guest-kernel packaged";
+    let args = parsed(&args.split_whitespace().collect::<Vec<_>>());
+    let question = AdviceQuestion {
+        directory: "/here".into(),
+        in_guest: true,
+        contenders: vec![Contender::parse("ext4:noatime", &recipes::kind_of).unwrap()],
+        dropped: vec![Dropped::new("btrfs", "no shrink")],
+        fit: None,
+        args,
+    };
+    let text = serde_json::to_string(&question).unwrap();
+    let read: AdviceQuestion = serde_json::from_str(&text).unwrap();
+    assert_eq!(serde_json::to_string(&read).unwrap(), text);
+    assert_eq!(read.contenders, question.contenders);
+    assert_eq!(read.args.needs, question.args.needs);
+    assert_eq!(read.args.budget(), question.args.budget());
+    assert_eq!(read.args.format, Format::Terminal);
+    let before = options(&question.args, None, &question.contenders, true);
+    assert_eq!(options(&read.args, None, &read.contenders, true), before);
+}
+
+#[test]
+fn an_advice_that_resumes_takes_no_other_question() {
+    let command = || AdviseArgs::augment_args(clap::Command::new("advise"));
+    let takes = |words: &[&str]| {
+        let all = [&["advise", "--resume", "last"], words].concat();
+        command().try_get_matches_from(all).is_ok()
+    };
+    assert!(takes(&[
+        "--budget", "10m", "--format", "json", "-o", "a.html", "--force"
+    ]));
+    for arg in command().get_arguments() {
+        let name = arg.get_id().as_str();
+        if ["resume", "budget", "format", "output", "force", "help"].contains(&name) {
+            continue;
+        }
+        let flag = format!("--{}", arg.get_long().unwrap_or_default());
+        let words = match (arg.is_positional(), arg.get_action().takes_values()) {
+            (true, _) => vec!["quick"],
+            (false, true) => vec![
+                flag.as_str(),
+                if name == "safety" { "c2" } else { "shrink" },
+            ],
+            (false, false) => vec![flag.as_str()],
+        };
+        assert!(!takes(&words), "{name}");
+    }
+}

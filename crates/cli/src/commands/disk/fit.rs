@@ -447,9 +447,10 @@ fn wrapped(keys: &[String]) -> String {
 /// The profile with its error.
 pub fn profile_text(best: &Fitted) -> String {
     format!(
-        "# Root mean square error of {} figures: {:.1} %\n{}",
+        "# Root mean square error of {} figures: {:.1} %\n{}{}",
         best.figures.len(),
         100.0 * best.error,
-        best.profile.text
+        best.profile.text,
+        best.errors()
     )
 }

@@ -7,7 +7,7 @@ use crate::commands::measuring::LockArgs;
 use clap::{Args, Command};
 use fsdyno_report::Format;
 use fsdyno_run::RunOptions;
-use fsdyno_run::resolve::EXTENDING;
+use fsdyno_run::resolve::RESUMING;
 use std::path::{Path, PathBuf};
 
 /// The heading of `--kernel`, that of the other flags of guests.
@@ -87,10 +87,10 @@ impl ExportArgs {
 }
 
 /// The settings that a recorded run does not change.
-fn not_extending() -> Vec<clap::Id> {
+fn not_resuming() -> Vec<clap::Id> {
     let command = RunOptions::augment_args(Command::new("run"));
     let ids = command.get_arguments().map(|one| one.get_id().clone());
-    ids.filter(|id| !EXTENDING.contains(&id.as_str())).collect()
+    ids.filter(|id| !RESUMING.contains(&id.as_str())).collect()
 }
 
 /// Contenders, devices, workloads and repeats of a run.
@@ -116,11 +116,12 @@ pub struct RunArgs {
     #[arg(long, help_heading = EXECUTION)]
     pub dry_run: bool,
 
-    /// Resume a run, or extend it (--repeats, --max-repeats, --budget)
+    /// Resume a run, or extend it (--repeats, --max-repeats, --budget, --robust)
     ///
     /// The run keeps its plan and its cells. --repeats is for a run with a fixed number of repeats,
-    /// --max-repeats for any other. --budget is the time limit from now on.
-    #[arg(long, value_name = "RUN", conflicts_with_all = not_extending(),
+    /// --max-repeats for any other. --budget is the time limit from now on. --robust alone adds the
+    /// variants to a run that has ended.
+    #[arg(long, value_name = "RUN", conflicts_with_all = not_resuming(),
           help_heading = EXECUTION)]
     pub resume: Option<String>,
 

@@ -7,6 +7,7 @@ mod kernels;
 mod listener;
 mod model_disks;
 mod resume;
+mod variants;
 
 use crate::args::Erase;
 use crate::commands::jobs::JobsArgs;
@@ -30,9 +31,11 @@ use fsdyno_run::schedule::schedule;
 use fsdyno_store::{Claim, Store};
 use kernels::Builds;
 use listener::Listener;
+pub use resume::{check_unchanged, resume};
 use std::fmt::Write as _;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
+pub use variants::Variants;
 
 /// The settings with which a plan is executed and reported.
 #[derive(Debug, Clone, Default)]
@@ -105,7 +108,8 @@ pub fn run(args: &RunArgs, store_path: &Path) -> Result<Code, CliError> {
         output::check(Some(file), existing)?;
     }
     if let Some(name) = &args.resume {
-        return Ok(resume::resume(&execution, name, args, store_path, &stop)?.code);
+        let options = (&args.options, args.retry_failed);
+        return Ok(resume(&execution, name, options, store_path, &stop)?.code);
     }
     if !args.kernels.is_empty() {
         return kernels::run(args, &execution, store_path, &stop);
@@ -324,7 +328,7 @@ fn go(
         store.reopen(&info.id, &info.plan)?;
         ""
     };
-    let command = format!("fsdyno run --resume {}{option}", info.id);
+    let command = command_to_resume(info, option);
     let jobs = execution.jobs.count(fsdyno_lab::cell_memory(&info.plan));
     let jobs = jobs.min(NonZeroUsize::new(cells.len()).unwrap_or(jobs));
     // A failed store cancels the cells, which is no request of the user.
@@ -340,26 +344,56 @@ fn go(
     // The progress view is removed before other output.
     drop(listener);
     drop(labs);
+    let reason = match reason {
+        StopReason::Interrupted => reason,
+        _ if info.plan.robust && !session.retries_only => {
+            match variants::measure_all(info, execution, &store, &stop)? {
+                StopReason::Interrupted => StopReason::Interrupted,
+                _ => reason,
+            }
+        }
+        reason => reason,
+    };
     let code = finish(execution, &store, &info.id)?;
     let ended = |code| Ended {
         code,
         run: Some(info.id.clone()),
         complete: reason == StopReason::Complete,
     };
+    // A run with variants and an advice print the command for all their runs.
+    let is_part = info.plan.variant.is_some() || info.plan.advice.is_some();
+    let prints_command = !(is_part && execution.silent);
     match reason {
         StopReason::Complete => Ok(ended(code)),
         StopReason::Budget => {
-            output::note(format_args!(
-                "fsdyno: the budget is used up; continue with: {command}"
-            ));
+            if prints_command {
+                output::note(format_args!(
+                    "fsdyno: the budget is used up; continue with: {command}"
+                ));
+            }
             Ok(ended(code))
         }
         StopReason::Interrupted => {
-            output::note(format_args!(
-                "fsdyno: interrupted; continue with: {command}"
-            ));
+            if prints_command {
+                output::note(format_args!(
+                    "fsdyno: interrupted; continue with: {command}"
+                ));
+            }
             Ok(ended(Code::Interrupted))
         }
+    }
+}
+
+/// The command that resumes a run, or that of which it is a part.
+fn command_to_resume(info: &RunInfo, option: &str) -> String {
+    let id = &info.id;
+    match (&info.plan.advice, &info.plan.variant) {
+        (Some(advice), _) => {
+            let first = advice.first.as_ref().unwrap_or(id);
+            format!("fsdyno advise --resume {first}")
+        }
+        (None, Some(variant)) => format!("fsdyno run --resume {}", variant.run),
+        (None, None) => format!("fsdyno run --resume {id}{option}"),
     }
 }
 
@@ -371,7 +405,7 @@ fn keep_going_hint(error: &fsdyno_store::StoreError, command: &str) -> CliError 
 
 /// Prints the report and returns the exit code for the outcomes of the cells.
 fn finish(execution: &Execution, store: &Store, id: &str) -> Result<Code, CliError> {
-    let set = store.load(id)?;
+    let set = store.load_with_variants(id)?;
     let export = &execution.export;
     for (format, file) in export.files() {
         let options = rendering::options(execution.screen.clock, true);
@@ -514,6 +548,9 @@ fn print_dry_run(plan: &Plan, preflight: &Preflight, cells: &[Cell]) -> Result<E
             "# a cell that takes longer than {} is ended",
             budget.clock()
         );
+    }
+    if plan.robust {
+        text += "# then its first draws in each variant of the model disk and processor\n";
     }
     // The figures may require more blocks. Only the next one is printed.
     let next = cells.first().map_or(0, |cell| cell.block + 1);

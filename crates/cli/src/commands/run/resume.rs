@@ -2,16 +2,18 @@
 
 use super::begin::{plan_error, programs_to_name};
 use super::kernels::Builds;
+use super::variants::measure_all;
 use super::{
-    Ended, Execution, RunArgs, Session, assemble_early, contents, finish, go, length_of, preflight,
+    Ended, Execution, Session, assemble_early, contents, finish, go, length_of, preflight,
     print_dry_run,
 };
 use crate::catalogue::catalogue_here;
-use crate::exit::CliError;
+use crate::exit::{CliError, Code};
 use crate::output;
 use fsdyno_lab::Labs;
-use fsdyno_model::{CancelToken, ResultSet, RunInfo, StopReason};
+use fsdyno_model::{CancelToken, Plan, ResultSet, RunInfo, StopReason};
 use fsdyno_observe::provenance;
+use fsdyno_run::RunOptions;
 use fsdyno_run::conductor::unix_now;
 use fsdyno_run::remaining::{failed, remaining};
 use fsdyno_run::resolve::{EXTENDING, extend};
@@ -21,7 +23,7 @@ use std::path::Path;
 pub fn resume(
     execution: &Execution,
     name: &str,
-    args: &RunArgs,
+    (options, retry_failed): (&RunOptions, bool),
     store_path: &Path,
     stop: &CancelToken,
 ) -> Result<Ended, CliError> {
@@ -37,25 +39,39 @@ pub fn resume(
     };
     let set = store.load(&id)?;
     same_user(&set.run)?;
-    let plan = extend(&set, &args.options, &catalogue_here()).map_err(plan_error)?;
+    let plan = extend(&set, options, &catalogue_here()).map_err(plan_error)?;
     let info = RunInfo {
         plan_hash: plan.hash(),
         plan,
         ..set.run.clone()
     };
-    let extends = EXTENDING.iter().any(|name| args.options.sets(name));
-    let retries_only = args.retry_failed && !extends;
+    let extends = EXTENDING.iter().any(|name| options.sets(name));
+    let retries_only = retry_failed && !extends;
+    let has_ended = matches!(
+        set.run.stop,
+        Some(StopReason::Complete | StopReason::Budget)
+    );
+    let varies_only = options.robust == Some(true) && has_ended && !extends && !retry_failed;
     let mut cells = Vec::new();
-    if args.retry_failed {
+    if retry_failed {
         cells.extend(failed(&set.cells));
     }
-    if !retries_only {
+    if !retries_only && !varies_only {
         cells.extend(remaining(&info, &set.cells));
     }
     let Some(claim) = claim else {
         return print_dry_run(&info.plan, &preflight(&info.plan, stop)?, &cells);
     };
     same_machine(&set.run)?;
+    if cells.is_empty() && info.plan.robust && !retries_only {
+        // The recorded run stays as it is; variants may be missing.
+        let plan = Plan {
+            robust: true,
+            ..set.run.plan.clone()
+        };
+        let info = RunInfo { plan, ..set.run };
+        return vary(execution, &info, store, stop);
+    }
     if cells.is_empty() {
         output::note(format_args!(
             "fsdyno: {id} {}",
@@ -99,6 +115,35 @@ pub fn resume(
     go(execution, &measuring, (labs, builds), store, session, stop)
 }
 
+/// Measures the missing variants of a run that has all its cells, and prints the report.
+fn vary(
+    execution: &Execution,
+    info: &RunInfo,
+    mut store: Store,
+    stop: &CancelToken,
+) -> Result<Ended, CliError> {
+    let id = &info.id;
+    store.reopen(id, &info.plan)?;
+    let stopped = info
+        .stop
+        .filter(|reason| *reason != StopReason::Interrupted);
+    let at = info.ended_unix_ns.unwrap_or_else(unix_now);
+    store.end(id, stopped.unwrap_or(StopReason::Complete), at)?;
+    let reason = measure_all(info, execution, &store, stop)?;
+    let mut code = finish(execution, &store, id)?;
+    if reason == StopReason::Interrupted {
+        output::note(format_args!(
+            "fsdyno: interrupted; continue with: fsdyno run --resume {id}"
+        ));
+        code = Code::Interrupted;
+    }
+    Ok(Ended {
+        code,
+        run: Some(id.clone()),
+        complete: reason == StopReason::Complete,
+    })
+}
+
 /// The reason why no cell runs, and the remedy.
 fn nothing_to_do(info: &RunInfo, retries_only: bool) -> &'static str {
     match (retries_only, info.plan.adaptive) {
@@ -132,6 +177,13 @@ fn same_guests(set: &ResultSet, labs: &Labs) -> Result<(), CliError> {
         }
     }
     Ok(())
+}
+
+/// Refuses to continue with more runs after one of another user or machine, or with other inputs.
+pub fn check_unchanged(info: &RunInfo, stop: &CancelToken) -> Result<(), CliError> {
+    same_user(info)?;
+    same_machine(info)?;
+    contents::check(info, &contents::read(&info.plan, stop)?.contents)
 }
 
 /// Refuses a run of another user. Its plan holds commands and paths, and another user may have

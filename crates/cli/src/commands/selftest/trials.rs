@@ -206,6 +206,7 @@ pub fn experiment(plan: &Plan, stop: &CancelToken) -> Result<Option<ResultSet>, 
         schema: ResultSet::SCHEMA,
         run,
         cells,
+        variants: Vec::new(),
     };
     Ok((set.run.stop != Some(StopReason::Interrupted)).then_some(set))
 }

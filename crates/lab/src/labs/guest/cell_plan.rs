@@ -43,6 +43,9 @@ pub(super) fn plan_of_cell(plan: &Plan, cell: Cell) -> (Plan, Cell) {
         disk,
         cpu,
         disk_trace: _,
+        robust: _,
+        variant: _,
+        advice: _,
         contents: _,
     } = plan;
     let contender = &contenders[cell.contender as usize];

@@ -413,6 +413,7 @@ fn inline(text: &Text) -> String {
         Span::Mark(Mark::Best) => r#"<span class="mark">★</span>"#.to_owned(),
         Span::Mark(Mark::Equivalent) => "≈".to_owned(),
         Span::Mark(Mark::Inconclusive) => "(…)".to_owned(),
+        Span::Mark(Mark::Sensitive) => r#"<b class="mark">^</b>"#.to_owned(),
         Span::Mark(Mark::Warning) => r#"<b class="mark">!</b>"#.to_owned(),
     };
     text.0.iter().map(span).collect()

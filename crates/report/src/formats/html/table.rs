@@ -469,6 +469,9 @@ fn marks(parts: &Parts) -> String {
     if parts.warned {
         marks += r##"<a class="mark" href="#warnings" title="see Warnings">!</a>"##;
     }
+    if parts.sensitive {
+        marks += r##"<a class="mark" href="#variants" title="see Variants of the model">^</a>"##;
+    }
     if parts.best {
         marks += r#"<span class="mark">★</span>"#;
     }

@@ -100,7 +100,8 @@ pub fn marked_value(parts: &Parts) -> String {
     }
     let mark = |is: bool, mark| if is { mark } else { "" };
     let (warned, best) = (mark(parts.warned, "!"), mark(parts.best, "*"));
-    format!("{warned}{best}{}", parts.value)
+    let sensitive = mark(parts.sensitive, "^");
+    format!("{warned}{sensitive}{best}{}", parts.value)
 }
 
 /// The form of a label that fits into this width.

@@ -249,6 +249,7 @@ fn plain(text: &Text) -> String {
         Span::Mark(Mark::Best) => "*".to_owned(),
         Span::Mark(Mark::Equivalent) => "~".to_owned(),
         Span::Mark(Mark::Inconclusive) => "(...)".to_owned(),
+        Span::Mark(Mark::Sensitive) => "^".to_owned(),
         Span::Mark(Mark::Warning) => "!".to_owned(),
     };
     text.0.iter().map(span).collect()
