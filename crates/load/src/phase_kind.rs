@@ -14,6 +14,10 @@ pub struct PhaseKind {
     /// Its input.
     pub needs: Needs,
     pub parameters: &'static [Parameter],
+    /// Whether further parameters are passed on to a program, which checks them.
+    pub passes_on: bool,
+    /// No parameter has its default value if one of these is set.
+    pub no_defaults_with: &'static [&'static str],
     /// Whether it writes, and so has a time to durable.
     pub writes: bool,
     /// Whether it makes a tree.
@@ -38,6 +42,8 @@ impl PhaseKind {
             title,
             needs: Needs::Nothing,
             parameters,
+            passes_on: false,
+            no_defaults_with: &[],
             writes: true,
             makes_tree: false,
             reads_data: false,

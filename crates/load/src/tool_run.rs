@@ -26,7 +26,7 @@ pub(crate) struct ToolRun {
     pub makes: Option<PathBuf>,
     /// Its working directory; none for that of fsdyno.
     pub current_dir: Option<PathBuf>,
-    /// Its standard input, smaller than a pipe's buffer; may be empty.
+    /// Its standard input, which it reads before it prints; may be empty.
     pub input: Option<Vec<u8>>,
     /// The number of bytes kept of the end of its standard output; not used with `counts_lines`.
     pub keeps: usize,

@@ -28,6 +28,8 @@ fn catalogue() -> Catalogue {
         searches: name == "grep",
         program: name == "exec",
         parameters,
+        passes_on: name == "exec",
+        no_defaults_with: &[],
     };
     let dataset = |name, form| DatasetEntry { name, form };
     Catalogue {

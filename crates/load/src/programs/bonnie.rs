@@ -62,6 +62,7 @@ pub static BONNIE: Program = Program {
     ),
     executable: Some((NAME, "bonnie++")),
     version: &["dpkg-query", "--show", VERSION_FORM, NAME],
+    complete: None,
     commands,
     read,
     describe,

@@ -54,6 +54,7 @@ pub static DBENCH: Program = Program {
     ),
     executable: Some((NAME, "dbench")),
     version: &["dpkg-query", "--show", VERSION_FORM, NAME],
+    complete: None,
     commands: |task| Ok(commands(task)),
     read,
     describe: |task| {

@@ -46,6 +46,7 @@ pub static EXEC: Program = Program {
     ),
     executable: None,
     version: &[],
+    complete: None,
     commands: |task| Ok(commands(task)),
     read: |_| Ok(ProgramReport::default()),
     describe,

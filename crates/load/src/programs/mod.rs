@@ -35,6 +35,8 @@ pub struct Program {
     pub executable: Option<(&'static str, &'static str)>,
     /// The command that prints its version; empty if there is none.
     pub version: &'static [&'static str],
+    /// Completes the parameters with what only this machine and its user know: files and variables.
+    complete: Option<fn(&mut BTreeMap<String, String>) -> Result<(), String>>,
     /// The commands of a phase.
     commands: fn(&Task<'_>) -> Result<Commands, LoadError>,
     /// Parses the output of the timed command. The error is the expected text, and the text found.
@@ -161,6 +163,13 @@ pub fn has_temporary_files(phase: &PhasePlan) -> bool {
 /// The bytes of data that the program of a phase works on; none if unknown or no program.
 pub fn data_bytes(phase: &PhasePlan) -> Option<Bytes> {
     (find(&phase.kind)?.data)(&phase.parameters)
+}
+
+/// Completes the parameters of a phase of that kind with files and variables of the user. The error
+/// is the reason and the remedy.
+pub fn complete(kind: &str, parameters: &mut BTreeMap<String, String>) -> Result<(), String> {
+    let completes = find(kind).and_then(|program| program.complete);
+    completes.map_or(Ok(()), |complete| complete(parameters))
 }
 
 /// Checks the parameters of a phase that is a program, before anything is created.

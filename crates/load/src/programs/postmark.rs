@@ -68,6 +68,7 @@ pub static POSTMARK: Program = Program {
     ),
     executable: Some((NAME, "postmark")),
     version: &["dpkg-query", "--show", VERSION_FORM, NAME],
+    complete: None,
     commands,
     read: report::read,
     describe: |task| {

@@ -83,6 +83,7 @@ pub static SYSBENCH: Program = Program {
     ),
     executable: Some((NAME, "sysbench")),
     version: &[NAME, "--version"],
+    complete: None,
     commands: |task| Ok(commands(task)),
     read,
     describe,

@@ -42,6 +42,10 @@ pub struct KindEntry {
     /// Whether an external program does it instead of an engine.
     pub program: bool,
     pub parameters: &'static [Parameter],
+    /// Whether further parameters are passed on to a program, which checks them.
+    pub passes_on: bool,
+    /// No parameter has its default value if one of these is set.
+    pub no_defaults_with: &'static [&'static str],
 }
 
 impl KindEntry {
@@ -54,6 +58,8 @@ impl KindEntry {
             searches: kind.searches,
             program: false,
             parameters: kind.parameters,
+            passes_on: kind.passes_on,
+            no_defaults_with: kind.no_defaults_with,
         }
     }
 }

@@ -4,6 +4,7 @@ use super::catalogue::{Catalogue, KindEntry};
 use super::config_error::ConfigError;
 use super::error::ResolveError;
 use super::names::absolute;
+use fsdyno_load::programs;
 use fsdyno_model::closest_name;
 use fsdyno_model::{Bytes, Form, Given, Needs, Parameter, Workload};
 use std::collections::BTreeMap;
@@ -13,7 +14,7 @@ use std::path::Path;
 pub(super) fn known(name: &str, kind: Result<&KindEntry, ConfigError>) -> Result<(), ConfigError> {
     let kind = kind?;
     let names = kind.parameters.iter().map(|one| one.name);
-    if names.clone().any(|known| known == name) {
+    if kind.passes_on || names.clone().any(|known| known == name) {
         return Ok(());
     }
     let keys = ["kind", "cache", "label", "pattern"];
@@ -160,14 +161,23 @@ pub(super) fn needs(kind: &KindEntry, given: &BTreeMap<String, String>) -> Needs
 }
 
 /// Adds the defaults, because a plan must be complete. Parameters that grow with the scale are
-/// given for scale 1, by the kind as well as by a plan file.
+/// given for scale 1, by the kind as well as by a plan file. `later` are the settings that follow.
 pub(super) fn set_defaults(
     workloads: &mut [Workload],
     scale: f64,
+    later: &[String],
     catalogue: &Catalogue,
 ) -> Result<(), ConfigError> {
     for phase in workloads.iter_mut().flat_map(|w| &mut w.phases) {
-        for one in catalogue.kind(&phase.kind)?.parameters {
+        let kind = catalogue.kind(&phase.kind)?;
+        let replaces = |name: &&str| {
+            let typed = format!("{}.{name}=", kind.name);
+            phase.parameters.contains_key(*name) || later.iter().any(|one| one.starts_with(&typed))
+        };
+        if kind.no_defaults_with.iter().any(replaces) {
+            continue;
+        }
+        for one in kind.parameters {
             let explicit = phase.parameters.get(one.name).cloned();
             let value = match (&one.given, explicit) {
                 (Given::Fixed(text), None) => (*text).to_owned(),
@@ -197,6 +207,20 @@ fn scaled(full: u64, step: u64, scale: f64) -> u64 {
     )]
     let steps = (full as f64 * scale / step as f64).round() as u64;
     steps.max(1).saturating_mul(step)
+}
+
+/// Completes the parameters of programs with files and variables of the user.
+pub(super) fn complete_programs(workloads: &mut [Workload]) -> Result<(), ConfigError> {
+    for phase in workloads.iter_mut().flat_map(|w| &mut w.phases) {
+        programs::complete(&phase.kind, &mut phase.parameters).map_err(|message| {
+            let message = format!("phase `{}`: {message}", phase.label);
+            ConfigError::Wrong {
+                message,
+                help: None,
+            }
+        })?;
+    }
+    Ok(())
 }
 
 /// The parameters of a phase without a plan, from `NAME=VALUE`.

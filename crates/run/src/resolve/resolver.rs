@@ -118,11 +118,14 @@ fn work(
     let of_file = layers.files().map(|file| &file.workloads);
     let of_file = of_file.into_iter().find(|workloads| !workloads.is_empty());
     let mut workloads = workloads(layers.arguments, of_file.cloned(), layers.here, catalogue)?;
-    parameters::set_defaults(&mut workloads, scale, catalogue).map_err(layers.wrong("scale"))?;
-    for setting in &layers.arguments.set {
+    let settings = &layers.arguments.set;
+    parameters::set_defaults(&mut workloads, scale, settings, catalogue)
+        .map_err(layers.wrong("scale"))?;
+    for setting in settings {
         parameters::set(&mut workloads, setting, layers.here, catalogue)
             .map_err(layers.wrong("set"))?;
     }
+    parameters::complete_programs(&mut workloads).map_err(layers.wrong("phases"))?;
     complete_replays(&mut workloads, layers.arguments.pace.as_deref())
         .map_err(ResolveError::argument("--pace"))?;
     let name = name(layers, &workloads);

@@ -84,6 +84,8 @@ mod tests {
             searches: false,
             program: false,
             parameters,
+            passes_on: false,
+            no_defaults_with: &[],
         };
         Catalogue {
             kinds: vec![kind("make", TAKES_WORKERS), kind("look", &[])],

@@ -63,6 +63,21 @@ fn parameters_are_set_by_kind_and_name() {
 }
 
 #[test]
+fn further_options_are_passed_on_to_a_program_and_a_file_replaces_the_defaults() {
+    let of = |set: &[&str]| {
+        let set = set.iter().map(|one| (*one).to_owned()).collect();
+        parameters(&plan(&request(|r| {
+            r.phases = vec!["stress".into()];
+            r.set = set;
+        })))
+    };
+    let found = of(&["stress.iodepth=8", "stress.size=64M"]);
+    assert_eq!(found, ["iodepth=8", "jobs=4", "size=67108864"]);
+    let found = of(&["stress.iodepth=8", "stress.file=/a.job"]);
+    assert_eq!(found, ["file=/a.job", "iodepth=8"]);
+}
+
+#[test]
 fn the_common_prefix_of_kinds_sets_a_parameter_of_all_of_them() {
     let plan = plan(&request(|r| {
         r.phases = vec!["mongo-create,mongo-read,bonnie-read,bonnie-stat".into()];

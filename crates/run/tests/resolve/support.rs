@@ -13,10 +13,12 @@ pub fn catalogue() -> Catalogue {
         makes_tree: matches!(name, "copy" | "untar"),
         removes_tree: name == "delete",
         searches: name == "grep",
-        program: matches!(name, "exec" | "press" | "bonnie++"),
+        program: matches!(name, "exec" | "press" | "stress" | "bonnie++"),
+        passes_on: name == "stress",
+        no_defaults_with: if name == "stress" { &["file"] } else { &[] },
         parameters: match name {
             "exec" => EXEC,
-            "press" => PRESS,
+            "press" | "stress" => PRESS,
             "bonnie++" => PACKAGED_BONNIE,
             "bonnie-create" | "bonnie-stat" | "bonnie-delete" => BONNIE_FILES,
             name if name.starts_with("bonnie-") => BONNIE_FILE,
@@ -65,6 +67,7 @@ pub fn catalogue() -> Catalogue {
         "containers-remove",
         "exec",
         "press",
+        "stress",
         "bonnie++",
     ];
     let datasets = [
