@@ -50,6 +50,7 @@ pub static EXEC: Program = Program {
     read: |_| Ok(ProgramReport::default()),
     describe,
     data: |_| None,
+    judged: |_| None,
 };
 
 fn commands(task: &Task<'_>) -> Commands {

@@ -43,6 +43,9 @@ pub struct Program {
     describe: fn(&Task<'_>) -> String,
     /// The bytes of data it works on, if its parameters define them.
     data: fn(&BTreeMap<String, String>) -> Option<Bytes>,
+    /// The name of the reported figure that its work is judged by, if its parameters fix the
+    /// duration. None if it ends with its work, and is judged by its time.
+    judged: fn(&BTreeMap<String, String>) -> Option<String>,
 }
 
 /// All programs.
@@ -161,6 +164,11 @@ pub fn has_temporary_files(phase: &PhasePlan) -> bool {
 /// The bytes of data that the program of a phase works on; none if unknown or no program.
 pub fn data_bytes(phase: &PhasePlan) -> Option<Bytes> {
     (find(&phase.kind)?.data)(&phase.parameters)
+}
+
+/// The name of the figure that the program of a phase is judged by, because its duration is fixed.
+pub fn judged(phase: &PhasePlan) -> Option<String> {
+    (find(&phase.kind)?.judged)(&phase.parameters)
 }
 
 /// Checks the parameters of a phase that is a program, before anything is created.
