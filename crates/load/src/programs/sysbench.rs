@@ -340,7 +340,10 @@ mod tests {
         let parameters = pairs.map(|(name, value)| (name.to_owned(), value.to_owned()));
         let parameters = BTreeMap::from(parameters);
         assert_eq!((SYSBENCH.judged)(&parameters), None);
-        assert_eq!((SYSBENCH.judged)(&BTreeMap::new()).as_deref(), Some("events"));
+        assert_eq!(
+            (SYSBENCH.judged)(&BTreeMap::new()).as_deref(),
+            Some("events")
+        );
         let task = Task {
             directory: Path::new("/mnt/d"),
             tree: None,

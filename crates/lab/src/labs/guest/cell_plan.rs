@@ -122,6 +122,7 @@ mod tests {
                 cache: CacheState::Cold,
                 pattern: None,
                 parameters: BTreeMap::new(),
+                judge: None,
             }],
         }
     }
