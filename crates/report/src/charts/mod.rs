@@ -382,13 +382,16 @@ impl Axis {
         }
     }
 
-    /// The axis of the figures of a line, with its name, and its unit if marks do not show it:
-    /// logarithmic if they differ by a large factor.
-    pub(crate) fn of_line(line: &Line, figures: impl Iterator<Item = f64> + Clone) -> Self {
+    /// The axis of the figures of a line, with its unit if the axis does not show it: logarithmic if
+    /// they differ by a large factor.
+    pub(crate) fn of_line(
+        label: &str,
+        line: &Line,
+        figures: impl Iterator<Item = f64> + Clone,
+    ) -> Self {
         let label = match Unit::of(&line.unit) {
             Unit::Count => line.name(),
-            _ if line.is_time() => "time".to_owned(),
-            _ => line.label(),
+            _ => label.to_owned(),
         };
         Self::of(label, Unit::of(&line.unit), Scale::of_values(figures))
     }

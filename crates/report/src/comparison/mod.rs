@@ -8,6 +8,7 @@ pub mod cells;
 pub mod costs;
 pub mod extents;
 pub mod facts;
+mod fixed_duration;
 pub mod labs;
 pub mod leaders;
 pub mod overview;
@@ -131,6 +132,7 @@ impl Comparison {
         comparison.overall = Overall::of(&comparison);
         comparison.reached = precision::reached(&comparison, adaptive, time_of_block(set));
         comparison.answer = answer::answer(&comparison, set);
+        comparison.answer += &fixed_duration::sentence(&comparison, set);
         comparison
     }
 

@@ -116,11 +116,12 @@ impl<'a> Figures<'a> {
                     place: phase.clone(),
                     block: None,
                     message: format!(
-                        "{phase}: the median of {} is {:.0} % worse than that of {}, yet the spread \
-                         hides which is better",
+                        "{phase}: the median of {} is {:.0} % {} that of {}, yet the spread hides {}",
                         labels[contender],
                         difference * 100.0,
+                        if line.is_time() { "above" } else { "worse than" },
                         labels[ahead],
+                        if line.is_time() { "who is faster" } else { "which is better" },
                     ),
                     weight: difference,
                 });
@@ -158,12 +159,15 @@ impl<'a> Figures<'a> {
             let (scale, median) = (one.table.scale(), one.value.summary.median);
             let outliers = one.value.outliers.iter();
             outliers.map(move |(block, time)| {
+                let (shown, middle) = (one.line.show(*time, scale), one.line.show(median, scale));
+                let shown = if one.line.is_time() {
+                    format!("{shown} to {}", one.line.figure)
+                } else {
+                    format!("{} {shown}", one.line.label())
+                };
                 let message = format!(
-                    ", block {}: {} {}, where the median is {}",
-                    block + 1,
-                    one.line.label(),
-                    one.line.show(*time, scale),
-                    one.line.show(median, scale),
+                    ", block {}: {shown}, where the median is {middle}",
+                    block + 1
                 );
                 Finding {
                     block: Some(*block),
@@ -185,11 +189,15 @@ impl<'a> Figures<'a> {
             let times: Vec<f64> = one.value.times.iter().map(|(_, time)| *time).collect();
             let modes = modes(&times).filter(|of| of.high > (1.0 + MATTERS) * of.low)?;
             let scale = one.table.scale();
+            let figures = if one.line.is_time() {
+                format!("times to {}", one.line.figure)
+            } else {
+                format!("figures of {}", one.line.label())
+            };
             let message = format!(
-                ": {} of {} figures ({}) are near {}, the others near {}",
+                ": {} of {} {figures} are near {}, the others near {}",
                 modes.above,
                 times.len(),
-                one.line.label(),
                 one.line.show(modes.high, scale),
                 one.line.show(modes.low, scale),
             );

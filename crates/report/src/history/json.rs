@@ -121,7 +121,7 @@ pub struct Moved {
 
 impl History {
     /// The version of the structure this program writes.
-    pub const SCHEMA: u32 = 1;
+    pub const SCHEMA: u32 = 2;
 
     /// The steps of all series.
     pub fn steps(&self) -> usize {

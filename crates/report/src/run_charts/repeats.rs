@@ -29,10 +29,12 @@ pub(super) fn chart(place: &Place<'_>, (workload, phase): (&str, &PhaseTable)) -
         let y = panel.y.as_ref();
         y.is_some_and(|axis| axis.scale == Scale::Linear)
     };
+    let all_times = phase.lines.iter().all(Line::is_time);
+    let what = if all_times { "times" } else { "figures" };
     if chart.panels.iter().any(is_linear) {
         chart
             .notes
-            .push("The vertical scale does not begin at zero.".to_owned());
+            .push(format!("The scale of {what} does not begin at zero."));
     }
     if longest > POINTS {
         chart.notes.push(format!(
@@ -50,7 +52,7 @@ fn panel(place: &Place<'_>, line: &Line) -> Panel {
         .flat_map(|v| [v.summary.min, v.summary.max])
         .collect();
     let title = line.label();
-    let mut y = Axis::of_line(line, ends.iter().copied());
+    let mut y = Axis::of_line(&title, line, ends.iter().copied());
     if y.scale == Scale::FromZero {
         y.scale = Scale::Linear;
     }

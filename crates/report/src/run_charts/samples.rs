@@ -55,7 +55,12 @@ fn times(place: &Place<'_>, line: &Line) -> Panel {
     let all: Vec<f64> = values
         .flat_map(|v| [v.summary.min, v.summary.max])
         .collect();
-    let x = Axis::of_line(line, all.iter().copied());
+    let title = line.label();
+    let x = Axis::of_line(
+        if line.is_time() { "time" } else { &title },
+        line,
+        all.iter().copied(),
+    );
     let (mut rows, mut series) = (Vec::new(), Vec::new());
     for (y, at) in (0_u32..).zip(place.contenders()) {
         let value = line.values.get(at).and_then(Option::as_ref);
@@ -73,7 +78,7 @@ fn times(place: &Place<'_>, line: &Line) -> Panel {
         });
     }
     Panel {
-        title: line.label(),
+        title,
         x,
         y: None,
         rows,
