@@ -23,7 +23,7 @@ use fsdyno_model::requirement::{Need, Requirement};
 use fsdyno_model::sample::Figure;
 use fsdyno_model::units::Bytes;
 use fsdyno_model::warning::Warning;
-use fsdyno_model::{Better, FigureName, Needs, NoFigure, suggestion};
+use fsdyno_model::{FigureName, Needs, NoFigure, suggestion};
 use own_figures::FigureSpec;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -196,22 +196,16 @@ pub fn refuse_judged(phase: &PhasePlan, figure: &FigureName) -> Result<(), Strin
         }
     }
     let specs = own_figures(phase)?;
-    let Some(spec) = specs.iter().find(|spec| spec.name == figure.as_str()) else {
-        let names = specs.iter().map(|spec| spec.name.as_str());
-        let defined = FigureName::defined().map(|name| -> &str { name });
-        let known: Vec<&str> = defined.chain(names).collect();
-        let near = suggestion(figure.as_str(), known.iter().copied());
-        return Err(format!(
-            "unknown figure `{figure}`: {near}; a command's own needs --figure '{figure}=REGEX'"
-        ));
-    };
-    if spec.better() == Some(Better::Neither) {
-        return Err(format!(
-            "it is not known whether a higher or a lower `{figure}` is better: write \
-             `{figure}[higher]=REGEX` or `{figure}[lower]=REGEX`"
-        ));
+    if specs.iter().any(|spec| spec.name == figure.as_str()) {
+        return Ok(());
     }
-    Ok(())
+    let names = specs.iter().map(|spec| spec.name.as_str());
+    let defined = FigureName::defined().map(|name| -> &str { name });
+    let known: Vec<&str> = defined.chain(names).collect();
+    let near = suggestion(figure.as_str(), known.iter().copied());
+    Err(format!(
+        "unknown figure `{figure}`: {near}; a command's own needs --figure '{figure}=REGEX'"
+    ))
 }
 
 /// Checks the specified figures of a command. The error says what to write.
@@ -274,21 +268,12 @@ impl Planned {
         let Some(judged) = self.judged.as_ref().filter(|_| report.warnings.is_empty()) else {
             return Ok(report);
         };
-        let found = report
-            .figures
-            .iter()
-            .find(|one| one.name == judged.as_str());
-        let wrong = match found.map(|figure| figure.better) {
-            Some(Better::Higher | Better::Lower) => return Ok(report),
-            Some(Better::Neither) => {
-                format!("it does not say whether a higher or a lower `{judged}` is better")
-            }
-            None => {
-                let names = report.figures.iter().map(|figure| figure.name.as_str());
-                let names: Vec<&str> = names.collect();
-                format!("it has no figure `{judged}`, but {}", names.join(", "))
-            }
-        };
+        if report.figures.iter().any(|one| one.name == judged.as_str()) {
+            return Ok(report);
+        }
+        let names = report.figures.iter().map(|figure| figure.name.as_str());
+        let names: Vec<&str> = names.collect();
+        let wrong = format!("it has no figure `{judged}`, but {}", names.join(", "));
         Err(self.program.unread(wrong))
     }
 

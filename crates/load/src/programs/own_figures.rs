@@ -72,20 +72,21 @@ impl FigureSpec {
             None if rest.trim().is_empty() => None,
             None => return Err(format!("`{text}`: write = before the regular expression")),
         };
+        let (_, normal) = normalised(1.0, &unit);
+        better = better.or_else(|| usual_direction(name, &normal));
+        // A line of the output may state it.
+        if better.is_none() && pattern.is_some() {
+            return Err(format!(
+                "it is not known whether a higher or a lower `{name}` is better: write \
+                 `{name}[higher]=REGEX` or `{name}[lower]=REGEX`"
+            ));
+        }
         Ok(Self {
             name: name.to_owned(),
             unit,
             better,
             pattern,
         })
-    }
-
-    /// Which value is better, as far as it is known before the command runs.
-    pub fn better(&self) -> Option<Better> {
-        let (_, unit) = normalised(1.0, &self.unit);
-        let known = self.better.or_else(|| usual_direction(&self.name, &unit));
-        // A line of the output may state it.
-        known.or(self.pattern.is_some().then_some(Better::Neither))
     }
 
     fn found(&self, output: &str) -> Result<Figure, String> {
@@ -129,7 +130,12 @@ impl FigureSpec {
         };
         let usual = || usual_direction(&self.name, &unit);
         let better = self.better.or(stated).or_else(usual);
-        let better = better.unwrap_or(Better::Neither);
+        let better = better.ok_or_else(|| {
+            format!(
+                "the line of the figure {} has no `higher` or `lower`",
+                self.name
+            )
+        })?;
         Ok(Figure::new(self.name.as_str(), value, &unit, better))
     }
 }
@@ -213,7 +219,6 @@ fn direction(word: &str) -> Option<Better> {
     match word {
         "higher" => Some(Better::Higher),
         "lower" => Some(Better::Lower),
-        "none" => Some(Better::Neither),
         _ => None,
     }
 }
@@ -460,7 +465,8 @@ FSUse%        Count         Size    Files/sec     App Overhead
             ("tps=(", "invalid"),
             ("tps[1/s=(x)", "no `]`"),
             ("durable=(x)", "figure of fsdyno"),
-            ("a=(x)\na=(y)", "twice"),
+            ("a_rate=(x)\na_rate=(y)", "twice"),
+            ("x=(x)", "write `x[higher]=REGEX`"),
         ] {
             let error = FigureSpec::parse_all(spec).unwrap_err();
             assert!(error.contains(part), "{spec}: {error}");
@@ -469,13 +475,12 @@ FSUse%        Count         Size    Files/sec     App Overhead
 
     #[test]
     fn the_direction_is_given_or_implied_by_unit_or_name() {
-        let better = |spec: &str| FigureSpec::parse_all(spec).unwrap()[0].better();
+        let better = |spec: &str| FigureSpec::parse_all(spec).unwrap()[0].better;
         assert_eq!(better("tps=(x)"), Some(Better::Higher));
         assert_eq!(better("x[MiB/s]=(x)"), Some(Better::Higher));
         assert_eq!(better("p99_latency=(x)"), Some(Better::Lower));
         assert_eq!(better("x[ms]=(x)"), Some(Better::Lower));
         assert_eq!(better("x[lower]=(x)"), Some(Better::Lower));
-        assert_eq!(better("x=(x)"), Some(Better::Neither));
         assert_eq!(better("x"), None);
     }
 }

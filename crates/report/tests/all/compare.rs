@@ -211,7 +211,9 @@ fn only_significant_ratios_exceed_a_threshold() {
         error("untar > 1.1")
             .ends_with("they have copy, each with .durable, .return behind it, or none of them")
     );
-    assert!(error("copy.blocks > 1.01").contains("no phase and figure that the runs have in common"));
+    assert!(
+        error("copy.blocks > 1.01").contains("no phase and figure that the runs have in common")
+    );
     for wrong in ["copy", "copy > ", "> 1", "copy > -1", "copy > x"] {
         assert!(wrong.parse::<Threshold>().is_err(), "{wrong}");
     }
