@@ -11,11 +11,10 @@ use clap_complete::PathCompleter;
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate, ValueCompleter};
 use clap_complete::env::{CompleteEnv, Shells};
 use fsdyno_disk::Profile;
-use fsdyno_model::{CopyMethod, LabChoice, StateClass, printable};
+use fsdyno_model::{CopyMethod, FigureName, LabChoice, StateClass, printable};
 use fsdyno_recipes::{fs, layouts, options};
 use fsdyno_report::{Format, published, schemas};
 use fsdyno_run::advise::Feature;
-use fsdyno_run::bisect::Metric;
 use fsdyno_run::resolve::{Catalogue, KindEntry};
 use fsdyno_store::Store;
 use std::ffi::{OsStr, OsString};
@@ -106,7 +105,7 @@ fn values_of(command: &str, argument: &str, store: Option<&PathBuf>) -> Option<A
         | ("show" | "check" | "serve", "profile") => ArgValueCompleter::new(disks),
         ("advise", "needs") => whole(|| plain(Feature::ALL.map(Feature::name))),
         ("advise", "safety") => whole(|| plain(advise::CLASSES.map(StateClass::name))),
-        ("bisect", "metric") => whole(|| plain(Metric::ALL.map(Metric::name))),
+        ("bisect" | "history", "metric") | ("run", "judge") => whole(figures),
         ("crash" | "shell", "lab") => whole(|| plain(["uml", "qemu"])),
         (_, "lab") => whole(|| plain(LabChoice::FORMS)),
         ("run", "device") => whole(|| plain(["loop:", "ram:", "dir:", "/dev/"])),
@@ -168,6 +167,12 @@ fn parameters() -> Vec<CompletionCandidate> {
             .collect::<Vec<_>>()
     };
     kinds.iter().flat_map(of_kind).collect()
+}
+
+fn figures() -> Vec<CompletionCandidate> {
+    let all = FigureName::all();
+    all.map(|one| described(one.as_str(), &one.about()))
+        .collect()
 }
 
 fn tables() -> Vec<CompletionCandidate> {
@@ -312,6 +317,8 @@ mod tests {
                 ][..],
             ),
             ("show", &["run"]),
+            ("history", &["metric"]),
+            ("bisect", &["metric"]),
             ("report", &["run", "published", "format"]),
             ("compare", &["runs"]),
             ("phase", &["kind", "engine"]),

@@ -2,7 +2,7 @@
 
 use fsdyno_load::phases::{copy, delete, grep, read, stat_walk, untar};
 use fsdyno_load::{engines, programs};
-use fsdyno_model::Plan;
+use fsdyno_model::{PhasePlan, Plan};
 
 /// Whether the programs of any system can run that kind of phase.
 pub(crate) fn is_done_by_programs(kind: &str) -> bool {
@@ -38,6 +38,14 @@ pub(crate) fn refusal(plan: &Plan) -> Option<String> {
         return Some(format!(
             "`{}` is done by fsdyno itself or by a program that it reads, and {lab} has only its \
              own cp, rm, tar, cat, find and grep, and commands of yours (exec): choose other phases",
+            phase.label
+        ));
+    }
+    let phases = plan.workloads.iter().flat_map(|w| &w.phases);
+    let with_figures = |phase: &&PhasePlan| phase.parameters.contains_key("figure");
+    if let Some(phase) = phases.into_iter().find(with_figures) {
+        return Some(format!(
+            "`{}` has figures in its output, which fsdyno does not read on {lab}: leave --figure out",
             phase.label
         ));
     }

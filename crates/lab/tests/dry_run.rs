@@ -14,6 +14,7 @@ fn phases(kinds: &[&str]) -> Vec<PhasePlan> {
         cache: CacheState::Cold,
         pattern: None,
         parameters: std::collections::BTreeMap::new(),
+        judge: None,
     };
     kinds.iter().map(phase).collect()
 }

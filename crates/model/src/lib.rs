@@ -12,16 +12,16 @@ pub mod capability;
 pub mod cell;
 pub mod contender;
 pub mod content;
-pub mod counters;
 pub mod disk_use;
 pub mod event;
 pub mod evidence;
 pub mod exploration;
+pub mod figure_lines;
+pub mod figures;
 pub mod guest_kernel_time;
 pub mod hardware;
 pub mod kernel_work;
 pub mod lab;
-pub mod metrics;
 pub mod model_disk;
 pub mod names;
 pub mod observed;
@@ -58,7 +58,6 @@ pub use capability::{
 pub use cell::{Cell, CellRecord, CommandRecord, Effective, Failure, Outcome, Stage};
 pub use contender::{Contender, ContenderKernel, FilesystemKind, GrammarError, LayoutChoice};
 pub use content::DatasetContent;
-pub use counters::{Counter, CounterUnit, NoCounter};
 pub use disk_use::{DiskFigures, DiskUse, Mark, Point};
 pub use event::Event;
 pub use evidence::{CacheEvidence, CacheState};
@@ -67,10 +66,11 @@ pub use exploration::{
     ExtraPromise, Finding, Minimal, ProgramCost, ProgramSource, Score, Search, Signatures,
     StateClass, StateCounts, Violation,
 };
+pub use figure_lines::FigureLine;
+pub use figures::{FigureDefinition, FigureName, NoFigure, Reading, Source};
 pub use hardware::HardwareEvent;
 pub use kernel_work::{KernelWork, ModelCpu, ThreadWork};
 pub use lab::{GuestSize, KernelChoice, LabChoice, NoLab};
-pub use metrics::{Metric, MetricLine};
 pub use model_disk::{DiskRecord, DiskTime, ModelDisk, NoTime};
 pub use observed::{Frequency, Observed, OtherIo, Pressure, Traced};
 pub use parameter::{Form, Given, Needs, Parameter};

@@ -4,8 +4,8 @@ use crate::capability::SkippedPhase;
 use crate::cell::Cell;
 use crate::contender::{Contender, ContenderKernel};
 use crate::content::DatasetContent;
-use crate::counters::Counter;
 use crate::evidence::CacheState;
+use crate::figures::FigureName;
 use crate::kernel_work::ModelCpu;
 use crate::lab::{GuestSize, LabChoice};
 use crate::model_disk::{DiskRecord, ModelDisk};
@@ -159,7 +159,8 @@ pub struct DecidingFigure {
     /// The label of the phase.
     pub phase: String,
     /// The figure.
-    pub counter: Counter,
+    #[serde(rename = "counter")]
+    pub figure: FigureName,
 }
 
 /// The rule for adding blocks while comparisons are inconclusive.
@@ -555,6 +556,10 @@ pub struct PhasePlan {
     /// Further parameters of the kind, by name: the command of `exec`, the size of a file.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub parameters: BTreeMap<String, String>,
+    /// The figure that contenders are judged by; none for the time until durable, or until return
+    /// if nothing is written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub judge: Option<FigureName>,
 }
 
 /// The files a workload works on.

@@ -4,7 +4,7 @@ use crate::cell::{Cell, CellRecord, Effective, Outcome};
 use crate::contender::Contender;
 use crate::lab::LabChoice;
 use crate::names::short_hash;
-use crate::plan::{DecidingFigure, Plan};
+use crate::plan::Plan;
 use crate::provenance::Provenance;
 use crate::sample::Sample;
 use schemars::JsonSchema;
@@ -118,28 +118,6 @@ impl ResultSet {
             .collect();
         samples.sort_by_key(|(block, _)| *block);
         samples
-    }
-
-    /// A figure of each contender, each with its block, by workload.
-    pub fn deciding_lines(&self, figure: &DecidingFigure) -> Vec<(usize, Vec<BlockFigures>)> {
-        let mut lines = Vec::new();
-        for (workload, planned) in self.run.plan.workloads.iter().enumerate() {
-            for (phase, planned) in planned.phases.iter().enumerate() {
-                if planned.label != figure.phase {
-                    continue;
-                }
-                let all = self.samples_of_all(workload, phase).into_iter();
-                let figures = all.map(|of_one| {
-                    let figures = of_one.into_iter();
-                    let value = |sample| Some(figure.counter.of(sample)? as f64);
-                    figures
-                        .filter_map(|(block, sample)| Some((block, value(sample)?)))
-                        .collect()
-                });
-                lines.push((workload, figures.collect()));
-            }
-        }
-        lines
     }
 
     /// The samples of every contender at one phase of one workload, as [`Self::samples`] returns

@@ -217,6 +217,9 @@ pub enum Better {
     Higher,
     /// The lower one: a time.
     Lower,
+    /// Neither: contenders are not judged by it.
+    #[serde(rename = "none")]
+    Neither,
 }
 
 impl Better {
@@ -225,6 +228,7 @@ impl Better {
         match self {
             Self::Higher => "higher",
             Self::Lower => "lower",
+            Self::Neither => "none",
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use crate::compare::RunVerdict;
 use crate::comparison::robustness::ChangedVerdict;
-use crate::comparison::{self, Comparison, Comparisons, Measure, PhaseTable, Robustness, labs};
-use fsdyno_model::{CellRecord, Nanos, ResultSet, RunInfo};
+use crate::comparison::{self, Comparison, Comparisons, PhaseTable, Robustness, labs};
+use fsdyno_model::{Better, CellRecord, FigureName, ResultSet, RunInfo};
 use fsdyno_stats::PairedRatio;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -39,7 +39,7 @@ pub struct LabResults {
     pub robustness: Option<RobustnessResult>,
     /// All phases together; null with fewer than two phases that have figures of all contenders.
     pub overall: Option<OverallResult>,
-    /// Each time of each phase.
+    /// The times of each phase, and the figure that it is judged by.
     pub phases: Vec<PhaseResult>,
 }
 
@@ -99,16 +99,20 @@ pub struct OverallContender {
     pub verdict: Option<RunVerdict>,
 }
 
-/// One time of one phase.
+/// One figure of one phase.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct PhaseResult {
     /// The workload.
     pub workload: String,
     /// The phase.
     pub phase: String,
-    /// The kind of time.
-    pub measure: Measure,
-    /// Whether it is the whole time of the phase, which answers and means use.
+    /// The figure.
+    pub figure: FigureName,
+    /// Its unit: `ns`, `B`, `1/s`; empty for a count.
+    pub unit: String,
+    /// Which of two values is better.
+    pub better: Better,
+    /// Whether the phase is judged by it: answers and means use it.
     pub whole: bool,
     /// The share of the variance within blocks that is removed by the adjustment for the speed of
     /// the machine before each phase; null if ratios and verdicts use the times as measured.
@@ -122,20 +126,21 @@ pub struct PhaseResult {
     pub contenders: Vec<ContenderResult>,
 }
 
-/// One time of one contender.
+/// One figure of one contender.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ContenderResult {
     /// The contender.
     pub contender: String,
     /// The number of repeats.
     pub repeats: usize,
-    /// The median.
-    pub median_ns: Nanos,
+    /// The median, in the unit.
+    pub median: f64,
     /// The smallest figure.
-    pub min_ns: Nanos,
+    pub min: f64,
     /// The largest figure.
-    pub max_ns: Nanos,
-    /// The ratio to the baseline; null without baseline, and if a time is negligible.
+    pub max: f64,
+    /// The ratio to the baseline; null without baseline, and if a time is negligible. If the higher
+    /// figure is better, it is the ratio of the baseline to the contender: above 1 is worse.
     pub ratio: Option<f64>,
     /// The confidence interval of the ratio (at least 95 %); null with too few repeats.
     pub interval: Option<RatioInterval>,
@@ -159,7 +164,7 @@ pub struct RatioInterval {
 
 impl<'a> RunReport<'a> {
     /// The version of the structure that this program writes.
-    pub const SCHEMA: u32 = 3;
+    pub const SCHEMA: u32 = 4;
 
     /// The JSON of a run.
     pub fn of(set: &'a ResultSet) -> Self {
@@ -185,7 +190,9 @@ fn lab(comparison: &Comparison, share: &ResultSet) -> LabResults {
                 phases.push(PhaseResult {
                     workload: planned.name.clone(),
                     phase: planned_phase.label.clone(),
-                    measure: line.measure,
+                    figure: line.figure.clone(),
+                    unit: line.unit.clone(),
+                    better: line.better,
                     whole: at + 1 == phase.lines.len(),
                     variance_removed: line.removed,
                     fastest: line.leaders().and_then(|one| one.winner()).map(name),
@@ -224,16 +231,20 @@ fn contenders(
     let line = &phase.lines[line];
     let values = line.values.iter().enumerate();
     let known = values.filter_map(|(at, value)| Some((at, value.as_ref()?)));
+    let verdict = |at: usize| {
+        let verdict = line.verdict(at, 0).filter(|_| at > 0)?;
+        Some(RunVerdict::of(verdict, line.is_time()))
+    };
     let result = |(at, value): (usize, &comparison::Value)| ContenderResult {
         contender: name(at),
         repeats: value.summary.n,
-        median_ns: whole_ns(value.summary.median),
-        min_ns: whole_ns(value.summary.min),
-        max_ns: whole_ns(value.summary.max),
+        median: value.summary.median,
+        min: value.summary.min,
+        max: value.summary.max,
         ratio: value.ratio.map(|ratio| ratio.middle),
         interval: value.ratio.as_ref().and_then(interval),
-        verdict: line.verdict(at, 0).filter(|_| at > 0).map(RunVerdict::of),
-        negligible: value.is_negligible(),
+        verdict: verdict(at),
+        negligible: value.negligible,
         kernel_blocks: blocks(at),
     };
     known.map(result).collect()
@@ -255,6 +266,7 @@ fn robust(robustness: &Robustness, name: &impl Fn(usize) -> String) -> Robustnes
 
 fn overall(comparison: &Comparison, name: &impl Fn(usize) -> String) -> Option<OverallResult> {
     let overall = &comparison.overall;
+    let all_times = comparison.whole_times().all(|(_, _, line)| line.is_time());
     let ratios = overall.ratios.iter().enumerate();
     let known = ratios.filter_map(|(at, ratio)| Some((at, ratio.as_ref()?)));
     let contenders: Vec<OverallContender> = known
@@ -265,7 +277,7 @@ fn overall(comparison: &Comparison, name: &impl Fn(usize) -> String) -> Option<O
             verdict: overall
                 .verdict(at, 0)
                 .filter(|_| at > 0)
-                .map(RunVerdict::of),
+                .map(|one| RunVerdict::of(one, all_times)),
         })
         .collect();
     let fastest = overall.leaders().and_then(|leaders| leaders.winner());
@@ -279,9 +291,4 @@ fn overall(comparison: &Comparison, name: &impl Fn(usize) -> String) -> Option<O
 pub(crate) fn interval(ratio: &PairedRatio) -> Option<RatioInterval> {
     let (low, high) = ratio.interval.map(|of| (of.low, of.high))?;
     Some(RatioInterval { low, high })
-}
-
-/// A time in whole nanoseconds: the median of an even number of times may be half of one.
-fn whole_ns(time_ns: f64) -> Nanos {
-    Nanos::from_seconds(time_ns / 1e9)
 }

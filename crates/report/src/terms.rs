@@ -1,6 +1,7 @@
 //! The text form of figures and lists, the same in every format.
 
-use fsdyno_model::{Cell, Nanos, Plan};
+use fsdyno_model::figures::{BYTES, BYTES_A_SECOND, COUNT, NANOSECONDS};
+use fsdyno_model::{Bytes, Cell, Nanos, Plan};
 use jiff::Timestamp;
 
 pub use fsdyno_model::{printable, printable_lines};
@@ -21,6 +22,20 @@ const UNITS: [Scale; 4] = [
     Scale::Unit("ns", 1),
 ];
 
+const SIZES: [Scale; 4] = [
+    Scale::Unit("GiB", 1 << 30),
+    Scale::Unit("MiB", 1 << 20),
+    Scale::Unit("KiB", 1 << 10),
+    Scale::Unit("B", 1),
+];
+
+const RATES: [Scale; 4] = [
+    Scale::Unit("GiB/s", 1 << 30),
+    Scale::Unit("MiB/s", 1 << 20),
+    Scale::Unit("KiB/s", 1 << 10),
+    Scale::Unit("B/s", 1),
+];
+
 impl Scale {
     /// The largest unit in which the smallest of these times is at least 1, but never a unit that
     /// prints the largest with more than five digits.
@@ -31,6 +46,24 @@ impl Scale {
             .into_iter()
             .find(|unit| least >= unit.ns() || most / unit.ns() * 1000.0 >= 100_000.0)
             .unwrap_or(Scale::Unit("ns", 1))
+    }
+
+    /// The scale of figures that are stored in this unit; `None` if they are shown as they are.
+    pub fn of_unit(unit: &str, figures: impl Iterator<Item = f64> + Clone) -> Option<Self> {
+        let scales = match unit {
+            NANOSECONDS => return Some(Self::of_times(figures)),
+            BYTES => SIZES,
+            BYTES_A_SECOND => RATES,
+            _ => return None,
+        };
+        let least = figures.map(f64::abs).fold(f64::INFINITY, f64::min);
+        let fits = |scale: &Self| least >= scale.ns();
+        scales.into_iter().find(fits).or(Some(scales[3]))
+    }
+
+    /// Whether it is a unit of times.
+    pub fn is_of_times(self) -> bool {
+        self == Self::Clock || UNITS.contains(&self)
     }
 
     /// The name of the unit, for a heading.
@@ -59,7 +92,7 @@ impl Scale {
         format!("{min}{dash}{max}")
     }
 
-    /// The length of the unit, nanoseconds.
+    /// The length of the unit, nanoseconds; its size for other figures.
     pub fn ns(self) -> f64 {
         match self {
             Self::Clock => 1e9,
@@ -75,6 +108,40 @@ pub fn significant(value: f64) -> String {
         v if v >= 0.0995 => format!("{v:.3}"),
         v => format!("{v:.4}"),
     }
+}
+
+/// The name of a figure with its unit: `tps, 1/s`. A count has none.
+pub fn figure_with_unit(name: &str, unit: &str) -> String {
+    let name = printable(name);
+    match unit {
+        "" => name,
+        unit => format!("{name}, {}", printable(unit)),
+    }
+}
+
+/// A figure with its unit. A figure without noise has five digits.
+pub fn amount(unit: &str, value: f64, exact: bool) -> String {
+    match unit {
+        BYTES if value >= 0.0 => Bytes(whole(value)).to_string(),
+        COUNT if value >= 0.0 => grouped(whole(value)),
+        unit => match Scale::of_unit(unit, std::iter::once(value)) {
+            Some(scale) if exact && scale.is_of_times() && scale.ns() > 1.0 => {
+                format!("{} {}", five_digits(value / scale.ns()), scale.unit())
+            }
+            Some(scale) => format!("{} {}", scale.show(value), scale.unit()),
+            None => format!("{} {}", significant(value), printable(unit)),
+        },
+    }
+}
+
+fn five_digits(value: f64) -> String {
+    let digits = match value {
+        v if v >= 999.95 => 1,
+        v if v >= 99.995 => 2,
+        v if v >= 9.9995 => 3,
+        _ => 4,
+    };
+    format!("{value:.digits$}")
 }
 
 /// The nearest whole number that is not negative.
@@ -194,6 +261,20 @@ mod tests {
         let seconds = UNITS[0];
         assert_eq!(seconds.show(2e6), "0.0020");
         assert_eq!(seconds.span(1e9, 1.001e9, "-"), "1.00");
+    }
+
+    #[test]
+    fn a_figure_has_a_readable_unit() {
+        for (unit, value, text) in [
+            ("ns", 1.234_56e9, "1.23 s"),
+            ("", 12_345.0, "12,345"),
+            ("B/s", 3.5 * 1024.0 * 1024.0, "3.50 MiB/s"),
+            ("1/s", 3362.248_672, "3362 1/s"),
+            ("B", -2048.0, "-2.00 KiB"),
+        ] {
+            assert_eq!(amount(unit, value, false), text);
+        }
+        assert_eq!(amount("ns", 1.234_56e9, true), "1.2346 s");
     }
 
     #[test]

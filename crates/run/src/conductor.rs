@@ -311,13 +311,13 @@ impl Budget {
 mod tests {
     use super::*;
     use crate::RunOptions;
-    use crate::bisect::{Change, Figures, Metric};
+    use crate::bisect::{Change, Figures};
     use crate::fixture::plan;
     use crate::remaining::{failed, remaining};
     use crate::resolve::{Catalogue, extend};
     use fsdyno_model::{
-        Adaptive, CacheEvidence, CacheState, Counter, DecidingFigure, DiskTime, ErrorRate, Failure,
-        ModelDisk, Nanos, Outcome, Provenance, ResultSet, Sample, Stage, Vary,
+        Adaptive, CacheEvidence, CacheState, DecidingFigure, DiskTime, ErrorRate, Failure,
+        FigureName, ModelDisk, Nanos, Outcome, Provenance, ResultSet, Sample, Stage, Vary,
     };
     use std::convert::Infallible;
 
@@ -748,7 +748,7 @@ mod tests {
     fn the_named_figure_alone_decides_how_long_a_run_measures() {
         let deciding = DecidingFigure {
             phase: "copy".to_owned(),
-            counter: Counter::Cpu,
+            figure: FigureName::CPU,
         };
         // The ratio of the times stays inconclusive, that of the processor times is clear.
         let ended = |decides| {
@@ -771,7 +771,10 @@ mod tests {
         let paired = figures.paired.unwrap();
         assert_eq!((paired.change, paired.blocks), (Change::Rises, 6));
         assert!((paired.ratio - 3.0).abs() < 0.001, "{paired}");
-        assert_eq!(figures.of(Metric::Cpu).map(|ns| ns / 1_000_000), Some(3));
+        assert_eq!(
+            figures.of(&FigureName::CPU).map(|ns| ns / 1_000_000),
+            Some(3)
+        );
         assert_eq!(ended(None).cells.len(), 40);
     }
 

@@ -17,6 +17,7 @@ pub fn plan(contenders: usize, workloads: usize, repeats: u32) -> Plan {
             cache: CacheState::Cold,
             pattern: None,
             parameters: std::collections::BTreeMap::new(),
+            judge: None,
         }],
     };
     Plan {

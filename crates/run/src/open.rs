@@ -4,7 +4,7 @@
 //! The decision depends only on the recorded cells, so that a resumed run decides like an
 //! uninterrupted one.
 
-use fsdyno_model::{Cell, CellRecord, ResultSet, RunInfo};
+use fsdyno_model::{Cell, CellRecord, FigureLine, ResultSet, RunInfo};
 use fsdyno_stats::{Rule, Times, open_in};
 
 /// The progress of a plan with a variable number of repeats.
@@ -102,30 +102,24 @@ fn takes_part(set: &ResultSet, blocks: u32) -> Vec<Vec<bool>> {
     before.cells.retain(|record| record.cell.block < blocks);
     for share in before.labs() {
         let lines = deciding_lines(&before.only(&share.contenders));
-        let times: Vec<&Times> = lines.iter().map(|(_, times)| times).collect();
+        let times: Vec<Times> = lines.iter().map(Times::from).collect();
+        let times: Vec<&Times> = times.iter().collect();
         let rule = Rule::during(plan);
         // Plans without an error rate are of a version that continued for the baseline alone.
         let open = open_in(&times, &rule, adaptive.precision, plan.errors.is_some());
-        for ((workload, _), open) in lines.iter().zip(open) {
+        for (line, open) in lines.iter().zip(open) {
             for (contender, open) in share.contenders.iter().zip(open) {
-                part[*workload][*contender] |= open;
+                part[line.workload][*contender] |= open;
             }
         }
     }
     part
 }
 
-/// The figures of each contender that decide, by workload.
-fn deciding_lines(set: &ResultSet) -> Vec<(usize, Times)> {
-    if let Some(figure) = &set.run.plan.decides {
-        let lines = set.deciding_lines(figure).into_iter();
-        return lines
-            .map(|(workload, figures)| (workload, Times::without_probes(&figures)))
-            .collect();
+/// The figures that decide: one of them, or those that verdicts are about.
+fn deciding_lines(set: &ResultSet) -> Vec<FigureLine> {
+    match &set.run.plan.decides {
+        Some(figure) => set.deciding_lines(figure),
+        None => set.compared_lines(),
     }
-    let lines = set.time_lines();
-    let lines = lines.iter();
-    lines
-        .map(|line| (line.workload, Times::from(line)))
-        .collect()
 }

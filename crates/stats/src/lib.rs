@@ -57,7 +57,7 @@ pub use repeats::{Modes, dependence, modes};
 pub use series::{Drift, OUTLYING, drift, outliers};
 pub use table::{Verdicts, best_set, judge_table, open_in};
 pub use tiers::{rank_intervals, tiers};
-pub use times::Times;
+pub use times::{Times, cost, costs};
 pub use verdict::{
     EXACT_FROM, LEVEL, MARGIN, MIN_PAIRS, Rule, Verdict, judge, judge_all, judge_unpaired, reached,
 };

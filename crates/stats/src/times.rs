@@ -2,7 +2,7 @@
 
 use crate::covariance::{Adjusted, Timed, adjust};
 use crate::pairs::geometric_line;
-use fsdyno_model::MetricLine;
+use fsdyno_model::{Better, FigureLine};
 
 /// The times of one line by contender: those of a phase, or the geometric means of several phases.
 /// Comparisons use them adjusted for the speed of the machine, if it was measured.
@@ -86,11 +86,36 @@ impl Times {
     }
 }
 
-impl From<&MetricLine> for Times {
-    fn from(line: &MetricLine) -> Self {
+/// The figure of which less is better: a figure itself, or its inverse if more is better. A rate
+/// becomes the time for one unit of work.
+pub fn cost(better: Better, figure: f64) -> f64 {
+    match better {
+        Better::Higher => 1.0 / figure.max(f64::MIN_POSITIVE),
+        Better::Lower | Better::Neither => figure,
+    }
+}
+
+/// The costs of a line by contender, each with its block.
+pub fn costs(line: &FigureLine) -> Vec<Vec<(u32, f64)>> {
+    let of_one = |figures: &Vec<(u32, f64)>| {
+        let costs = figures.iter();
+        costs
+            .map(|(block, figure)| (*block, cost(line.better, *figure)))
+            .collect()
+    };
+    line.figures.iter().map(of_one).collect()
+}
+
+/// The figures of a line as costs, so that *faster* is better for any figure.
+impl From<&FigureLine> for Times {
+    fn from(line: &FigureLine) -> Self {
         let of = |(figures, probes): (&Vec<(u32, f64)>, &Vec<_>)| {
             let both = figures.iter().zip(probes);
-            let timed = both.map(|(&(block, time), &probe)| Timed { block, time, probe });
+            let timed = both.map(|(&(block, figure), &probe)| Timed {
+                block,
+                time: cost(line.better, figure),
+                probe,
+            });
             timed.collect()
         };
         Self::of(line.figures.iter().zip(&line.probes).map(of).collect())

@@ -7,7 +7,7 @@ use crate::output;
 use clap::{ArgAction, Args};
 use fsdyno_model::ResultSet;
 use fsdyno_report::compare::{
-    Checked, Comparisons, RunComparison, Threshold, ThresholdResult, check,
+    Checked, Comparisons, RunComparison, Threshold, ThresholdResult, check, named,
 };
 use fsdyno_report::{Format, Options, render_run_comparison};
 use fsdyno_store::Store;
@@ -21,8 +21,8 @@ pub struct CompareArgs {
     pub runs: Vec<String>,
     /// Exit with code 5 if a ratio is beyond this, such as 'copy.durable > 1.05'
     ///
-    /// The form is PHASE.MEASURE > RATIO. The ratio is the one to the first run. PHASE may be * or
-    /// WORKLOAD/PHASE, and MEASURE is return, durable, blocks or instructions.
+    /// The form is PHASE.FIGURE > RATIO. The ratio is the one to the first run. PHASE may be * or
+    /// WORKLOAD/PHASE, and FIGURE is one of docs/reference/figures.md, or one that a program reports.
     #[arg(long, value_name = "THRESHOLD", action = ArgAction::Append)]
     pub fail_if: Vec<String>,
     /// Exit with code 5 also if the verdict is inconclusive
@@ -59,9 +59,10 @@ pub fn compare(args: &CompareArgs, store: &Path) -> Result<Code, CliError> {
         ));
     };
     let margin = args.margin.unwrap_or(base.run.plan.margin);
+    let figures = named(&thresholds, &sets);
     let all: Vec<RunComparison> = others
         .iter()
-        .map(|other| RunComparison::of(base, other, margin))
+        .map(|other| RunComparison::of(base, other, margin, &figures))
         .collect();
     if !args.force {
         all.iter().try_for_each(comparable)?;

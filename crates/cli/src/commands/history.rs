@@ -7,7 +7,7 @@ use crate::exit::{CliError, Code};
 use crate::output;
 use clap::Args;
 use fsdyno_guests::kernels::{GitError, Repository};
-use fsdyno_model::Counter;
+use fsdyno_model::FigureName;
 use fsdyno_report::charts::svg::{Appearance, Theme};
 use fsdyno_report::history::{self, By, Collector, Selection};
 use fsdyno_report::{Format, Options, render_history};
@@ -33,11 +33,9 @@ pub struct HistoryArgs {
     /// Horizontal axis: kernel, date or commit
     #[arg(long, value_name = "AXIS", default_value = "kernel", value_parser = by)]
     pub by: By,
-    /// Figure: durable, return, blocks, flushes, requests, bytes, seeks, extents, cpu
-    ///
-    /// Also reads, writes, discards, read-bytes, written-bytes and instructions.
-    #[arg(long, value_name = "METRIC", default_value = "durable", value_parser = metric)]
-    pub metric: Counter,
+    /// Figure (docs/reference/figures.md), or one that a program reports
+    #[arg(long, value_name = "METRIC", default_value = "durable", value_parser = figure)]
+    pub metric: FigureName,
     /// Smallest change that is a step, percent [default: 0.1 in virtual time]
     ///
     /// In real time the default is the margin of the last run.
@@ -83,13 +81,12 @@ pub enum OutputFormat {
     Chart(ChartFormat),
 }
 
-fn by(text: &str) -> Result<By, String> {
-    text.parse()
+fn figure(text: &str) -> Result<FigureName, std::convert::Infallible> {
+    Ok(FigureName::new(text))
 }
 
-fn metric(text: &str) -> Result<Counter, String> {
+fn by(text: &str) -> Result<By, String> {
     text.parse()
-        .map_err(|error: fsdyno_model::NoCounter| error.to_string())
 }
 
 fn format(text: &str) -> Result<OutputFormat, String> {
@@ -116,7 +113,7 @@ pub fn history(args: &HistoryArgs, store: &Path) -> Result<(), CliError> {
         contenders: args.contenders.clone(),
         phases: args.phases.clone(),
         by: args.by,
-        metric: Some(args.metric),
+        metric: Some(args.metric.clone()),
         margin: args.margin,
         commits: commits(args.repo.as_deref())?,
     };

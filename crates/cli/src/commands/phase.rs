@@ -159,6 +159,7 @@ fn plan(args: &PhaseArgs) -> Result<PhasePlan, CliError> {
         cache: CacheState::AsIs,
         pattern: args.pattern.clone(),
         parameters: parameters.map_err(CliError::usage)?,
+        judge: None,
     })
 }
 

@@ -1,7 +1,7 @@
 //! The interim standings: the comparisons with a baseline that are inconclusive, and those that are
 //! decided.
 
-use fsdyno_model::{Cell, CellRecord, Metric, Nanos, Outcome, ResultSet, RunInfo};
+use fsdyno_model::{Cell, CellRecord, FigureLine, Nanos, Outcome, ResultSet, RunInfo};
 use fsdyno_stats::{Rule, Times, Verdict, judge_table, ratio_paired};
 use std::collections::BTreeMap;
 
@@ -95,17 +95,11 @@ impl Standings {
         for share in self.so_far.labs() {
             let set = self.so_far.only(&share.contenders);
             let labels: Vec<&String> = set.run.plan.contenders.iter().map(|c| &c.label).collect();
-            let mut lines = set.time_lines();
-            // The time until durable belongs to the work, if there is one.
-            let durable: Vec<_> = lines
-                .iter()
-                .filter(|line| line.metric == Metric::Durable)
-                .collect();
-            let whole: Vec<_> = durable.iter().map(|l| (l.workload, l.phase)).collect();
-            lines.retain(|line| {
-                line.metric == Metric::Durable || !whole.contains(&(line.workload, line.phase))
-            });
-            let times: Vec<Times> = lines.iter().map(Times::from).collect();
+            let lines = set.compared_lines();
+            // The last line of a phase is about all its work.
+            let of_phase = lines.chunk_by(|a, b| (a.workload, a.phase) == (b.workload, b.phase));
+            let lines: Vec<&FigureLine> = of_phase.filter_map(<[FigureLine]>::last).collect();
+            let times: Vec<Times> = lines.iter().map(|line| Times::from(*line)).collect();
             let table = judge_table(&times.iter().collect::<Vec<_>>(), &Rule::during(plan));
             for ((line, times), verdicts) in lines.iter().zip(&times).zip(table) {
                 let figures = times.figures();

@@ -16,6 +16,7 @@ mod explorations;
 mod extending;
 mod history;
 mod inputs;
+mod judged;
 mod mistakes;
 mod site;
 mod stores;

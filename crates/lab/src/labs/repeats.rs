@@ -6,7 +6,7 @@ use crate::disks::recording;
 use fsdyno_disk::record::first_difference_of_files;
 use fsdyno_host::image::Scratch;
 use fsdyno_model::{
-    Cell, CellRecord, DiskRecord, Effective, Failure, Metric, Outcome, Plan, Stage,
+    Cell, CellRecord, DiskRecord, Effective, Failure, FigureName, Outcome, Plan, Stage,
 };
 use std::collections::BTreeMap;
 use std::fs;
@@ -161,12 +161,9 @@ fn disks(plan: &Plan, cell: Cell) -> usize {
 fn figures(record: &CellRecord) -> Vec<(String, String)> {
     let mut all = Vec::new();
     for sample in &record.samples {
-        for metric in [Metric::Return, Metric::Durable, Metric::Blocks] {
-            if let Some(figure) = metric.of(sample) {
-                all.push((
-                    format!("{} of {}", metric.name(), sample.label),
-                    figure.to_string(),
-                ));
+        for name in [FigureName::RETURN, FigureName::DURABLE, FigureName::BLOCKS] {
+            if let Some(figure) = name.value(sample) {
+                all.push((format!("{name} of {}", sample.label), figure.to_string()));
             }
         }
     }

@@ -73,9 +73,7 @@ pub(super) fn run<E: Engine>(
     let measured = timed.measured::<E>();
     let ended = timed.done;
     let left = ended.left_running + strays.end();
-    let report = planned
-        .program
-        .parse(&String::from_utf8_lossy(&ended.stdout))?;
+    let report = planned.parse(&String::from_utf8_lossy(&ended.stdout))?;
     let mut warnings = report.warnings;
     warnings.extend((left > 0).then(|| left_running(&phase.label, left)));
     Ok(Measured {

@@ -30,6 +30,7 @@ mod tests {
                 .iter()
                 .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
                 .collect(),
+            judge: None,
         };
         assert_eq!(required(&phase), expected, "{kind} {parameters:?}");
     }

@@ -13,6 +13,8 @@ use std::collections::BTreeMap;
 
 /// Its name.
 const NAME: &str = "dbench";
+/// The figure that it is judged by: its duration is always fixed.
+const THROUGHPUT: &str = "throughput";
 /// An upper bound of the data of one client of the packaged load; 22.5 MiB were measured.
 const CLIENT: u64 = 24 << 20;
 /// The boolean options, by parameter.
@@ -62,6 +64,7 @@ pub static DBENCH: Program = Program {
         format!("dbench, {clients} clients, {time} s given: compare its throughput")
     },
     data,
+    judged: |_| Some(THROUGHPUT.to_owned()),
 };
 
 fn data(parameters: &BTreeMap<String, String>) -> Option<Bytes> {
@@ -117,7 +120,7 @@ fn read(text: &str) -> Result<ProgramReport, String> {
     let mut report = ProgramReport::default();
     if rate > 0.0 {
         report.figures = vec![
-            Figure::new("throughput", rate, "MB/s", Better::Higher),
+            Figure::new(THROUGHPUT, rate, "MB/s", Better::Higher),
             Figure::new("latency max", latency, "us", Better::Lower),
         ];
     } else {
@@ -244,5 +247,6 @@ mod tests {
         let timed = commands(&task).timed;
         assert_eq!(timed.argv, ["dbench", "-D", ".", "-t", "5", "--sync", "8"]);
         assert_eq!(data(&parameters), Some(Bytes(192 << 20)));
+        assert_eq!((DBENCH.judged)(&parameters).as_deref(), Some("throughput"));
     }
 }

@@ -9,6 +9,8 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
+/// The parameter of the figures that a command prints, one a line.
+pub(super) const FIGURE: &str = "figure";
 /// The parameter of a command that may write everywhere.
 pub(super) const EVERYWHERE: &str = "everywhere";
 
@@ -37,6 +39,11 @@ pub static EXEC: Program = Program {
                 "measure the command with any exit status",
                 &["yes", "no"],
             ),
+            Parameter::new(
+                FIGURE,
+                "figure in its output: NAME=REGEX or NAME[UNIT,DIRECTION]=REGEX; a list for several",
+                Form::Text,
+            ),
             Parameter::one_of(
                 EVERYWHERE,
                 "yes: it may write outside of the contender too",
@@ -51,6 +58,7 @@ pub static EXEC: Program = Program {
     read: |_| Ok(ProgramReport::default()),
     describe,
     data: |_| None,
+    judged: |_| None,
 };
 
 fn commands(task: &Task<'_>) -> Commands {

@@ -9,6 +9,7 @@ pub mod exec;
 pub mod fio;
 #[cfg(test)]
 mod outputs;
+mod own_figures;
 pub mod postmark;
 mod printed;
 mod shell;
@@ -17,12 +18,13 @@ pub mod sysbench;
 use crate::error::{LoadError, Unread};
 use crate::phase_kind::PhaseKind;
 use crate::tool_run::ToolRun;
-use fsdyno_model::Needs;
 use fsdyno_model::plan::PhasePlan;
 use fsdyno_model::requirement::{Need, Requirement};
 use fsdyno_model::sample::Figure;
 use fsdyno_model::units::Bytes;
 use fsdyno_model::warning::Warning;
+use fsdyno_model::{FigureName, Needs, NoFigure, suggestion};
+use own_figures::FigureSpec;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -45,6 +47,9 @@ pub struct Program {
     describe: fn(&Task<'_>) -> String,
     /// The bytes of data it works on, if its parameters define them.
     data: fn(&BTreeMap<String, String>) -> Option<Bytes>,
+    /// The name of the reported figure that its work is judged by, if its parameters fix the
+    /// duration. None if it ends with its work, and is judged by its time.
+    judged: fn(&BTreeMap<String, String>) -> Option<String>,
 }
 
 /// All programs.
@@ -129,12 +134,16 @@ impl Program {
         ))
     }
 
-    /// Parses the output of the timed command.
+    /// Parses the output of a known program.
     pub(crate) fn parse(&self, text: &str) -> Result<ProgramReport, Unread> {
-        (self.read)(text).map_err(|missing| Unread {
+        (self.read)(text).map_err(|missing| self.unread(missing))
+    }
+
+    fn unread(&self, missing: String) -> Unread {
+        Unread {
             program: self.executable.map_or(self.kind.name, |(name, _)| name),
             missing,
-        })
+        }
     }
 
     /// The directory it works in, below the work directory. A command of the user works in the work
@@ -172,6 +181,61 @@ pub fn complete(kind: &str, parameters: &mut BTreeMap<String, String>) -> Result
     completes.map_or(Ok(()), |complete| complete(parameters))
 }
 
+/// The reason why contenders cannot be judged by a figure of a phase, and what to write; none if they
+/// can. A program reports figures that are known when it has run.
+pub fn refuse_judged(phase: &PhasePlan, figure: &FigureName) -> Result<(), String> {
+    if let Some(definition) = figure.definition() {
+        return if definition.may_be_judged() {
+            Ok(())
+        } else {
+            Err(format!("neither a higher nor a lower `{figure}` is better"))
+        };
+    }
+    match find(&phase.kind) {
+        Some(program) if program.executable.is_some() => return Ok(()),
+        Some(_) => {}
+        None => {
+            let kind = &phase.kind;
+            let error = NoFigure {
+                name: figure.to_string(),
+            };
+            return Err(format!(
+                "{error}; `{kind}` is no program with figures of its own"
+            ));
+        }
+    }
+    let specs = own_figures(phase)?;
+    if specs.iter().any(|spec| spec.name == figure.as_str()) {
+        return Ok(());
+    }
+    let names = specs.iter().map(|spec| spec.name.as_str());
+    let defined = FigureName::defined().map(|name| -> &str { name });
+    let known: Vec<&str> = defined.chain(names).collect();
+    let near = suggestion(figure.as_str(), known.iter().copied());
+    Err(format!(
+        "unknown figure `{figure}`: {near}; a command's own needs --figure '{figure}=REGEX'"
+    ))
+}
+
+/// Checks the specified figures of a command. The error says what to write.
+pub fn check_figures(phase: &PhasePlan) -> Result<(), String> {
+    own_figures(phase).map(|_| ())
+}
+
+/// The figures that a command is specified to print; none of a known program.
+fn own_figures(phase: &PhasePlan) -> Result<Vec<FigureSpec>, String> {
+    if find(&phase.kind).is_none_or(|program| program.executable.is_some()) {
+        return Ok(Vec::new());
+    }
+    let text = phase.parameters.get(exec::FIGURE);
+    FigureSpec::parse_all(text.map_or("", String::as_str))
+}
+
+/// The name of the figure that the program of a phase is judged by, because its duration is fixed.
+pub fn judged(phase: &PhasePlan) -> Option<String> {
+    (find(&phase.kind)?.judged)(&phase.parameters)
+}
+
 /// Checks the parameters of a phase that is a program, before anything is created.
 pub fn check(phase: &PhasePlan) -> Result<(), LoadError> {
     let nowhere = Path::new("/");
@@ -195,9 +259,33 @@ pub(crate) struct Planned {
     pub commands: Commands,
     /// Its description in reports.
     pub method: String,
+    /// The figures that a command is specified to print.
+    figures: Vec<FigureSpec>,
+    /// The figure that its phase is judged by, if a program reports it.
+    judged: Option<FigureName>,
 }
 
 impl Planned {
+    /// Parses the output of the timed command. A figure that is specified or judged, and missing, is
+    /// an error.
+    pub fn parse(&self, text: &str) -> Result<ProgramReport, Unread> {
+        let program = self.program;
+        let report = match program.executable {
+            Some(_) => program.parse(text)?,
+            None => own_figures::read(&self.figures, text).map_err(|why| program.unread(why))?,
+        };
+        let Some(judged) = self.judged.as_ref().filter(|_| report.warnings.is_empty()) else {
+            return Ok(report);
+        };
+        if report.figures.iter().any(|one| one.name == judged.as_str()) {
+            return Ok(report);
+        }
+        let names = report.figures.iter().map(|figure| figure.name.as_str());
+        let names: Vec<&str> = names.collect();
+        let wrong = format!("it has no figure `{judged}`, but {}", names.join(", "));
+        Err(self.program.unread(wrong))
+    }
+
     /// The commands of a phase; none if it is not a phase of a program.
     pub fn of(
         phase: &PhasePlan,
@@ -226,6 +314,8 @@ impl Planned {
             program,
             commands,
             method: (program.describe)(&task),
+            figures: own_figures(phase).map_err(|missing| program.unread(missing))?,
+            judged: phase.judge.clone().filter(|one| one.definition().is_none()),
             directory,
         }))
     }
@@ -267,6 +357,7 @@ mod tests {
                     .into_iter()
                     .map(|(name, value)| (name.to_owned(), value.to_owned()))
                     .collect(),
+                judge: None,
             };
             let planned = Planned::of(&phase, Path::new("/mnt"), None).unwrap();
             let Planned { commands, .. } = planned.unwrap();

@@ -76,6 +76,7 @@ pub static POSTMARK: Program = Program {
         format!("postmark, {files} files, {transactions} transactions")
     },
     data,
+    judged: |_| None,
 };
 
 /// The initial files at maximum size, and the files created later.

@@ -12,9 +12,12 @@ use crate::tool_run::ToolRun;
 use fsdyno_model::Parameter;
 use fsdyno_model::sample::{Better, Figure};
 use fsdyno_model::units::Bytes;
+use std::collections::BTreeMap;
 
 /// Its name.
 const NAME: &str = "sysbench";
+/// The rate of all its requests: the figure that it is judged by if its duration is fixed.
+const EVENTS: &str = "events";
 
 /// The program.
 pub static SYSBENCH: Program = Program {
@@ -91,7 +94,14 @@ pub static SYSBENCH: Program = Program {
         let size = parameters.get("file-total-size")?;
         Some(Bytes(size.parse().ok()?))
     },
+    judged: |parameters| (!ends_by_events(parameters)).then(|| EVENTS.to_owned()),
 };
+
+/// Whether it ends after a number of requests, instead of a duration.
+fn ends_by_events(parameters: &BTreeMap<String, String>) -> bool {
+    let events = parameters.get("events");
+    events.is_some_and(|events| events != "0")
+}
 
 fn describe(task: &Task<'_>) -> String {
     let of = |name| task.value(name);
@@ -111,7 +121,7 @@ fn commands(task: &Task<'_>) -> Commands {
     let command = |verb: &str| {
         let mut run = ToolRun::new("", [NAME, "fileio"]);
         let mut add = |name: &str, value: &str| run.argv.push(format!("--{name}={value}").into());
-        let by_events = task.get("events").is_some_and(|events| events != "0");
+        let by_events = ends_by_events(task.parameters);
         for one in SYSBENCH.kind.parameters {
             match (one.name, task.get(one.name)) {
                 (_, None) | ("file-extra-flags", Some("none")) => {}
@@ -225,15 +235,17 @@ fn read(text: &str) -> Result<ProgramReport, String> {
                 .push(Figure::new(name, rate, unit, Better::Higher));
         }
     }
-    lines.decimal("total time: {}s")?;
+    let seconds = lines.decimal("total time: {}s")?;
     let events = lines.decimal("total number of events: {}")?;
     let (most, sum) = (lines.decimal("max: {}")?, lines.decimal("sum: {}")?);
     lines.decimals("execution time (avg/stddev): {}/{}")?;
     #[expect(clippy::cast_precision_loss, reason = "2^53 requests take ages")]
     let counted = rows.iter().map(|row| row.1).sum::<u64>() as f64;
-    if report.figures.is_empty() || events <= 0.0 {
+    if report.figures.is_empty() || events <= 0.0 || seconds <= 0.0 {
         return Err("it did nothing".to_owned());
     }
+    let rate = Figure::new(EVENTS, events / seconds, "1/s", Better::Higher);
+    report.figures.insert(0, rate);
     if (counted - events).abs() >= 0.5 {
         return Err(format!(
             "its histogram holds {counted} requests, not {events}"
@@ -259,7 +271,6 @@ fn read(text: &str) -> Result<ProgramReport, String> {
 mod tests {
     use super::super::outputs::{self, seen};
     use super::*;
-    use std::collections::BTreeMap;
     use std::path::Path;
 
     const MIXED: &str = include_str!("../../tests/outputs/sysbench-rndrw.txt");
@@ -269,7 +280,9 @@ mod tests {
     #[test]
     fn a_real_output_gives_rates_and_shares_of_latencies() {
         let report = read(MIXED).unwrap();
-        assert_eq!(report.figures.len(), 5 + 6);
+        assert_eq!(report.figures.len(), 1 + 5 + 6);
+        let events = seen(&report, "events").unwrap();
+        assert!((events - 95_221.0 / 2.0015).abs() < 1e-6, "{events}");
         assert_eq!(seen(&report, "reads"), Some(27_442.60));
         assert_eq!(seen(&report, "fsyncs"), Some(1832.27));
         assert_eq!(seen(&report, "written"), Some(285.86));
@@ -291,7 +304,7 @@ mod tests {
         );
         let only_read = read(READ).unwrap();
         assert_eq!(seen(&only_read, "fsyncs"), None);
-        assert_eq!(only_read.figures.len(), 2 + 6);
+        assert_eq!(only_read.figures.len(), 1 + 2 + 6);
     }
 
     #[test]
@@ -327,6 +340,11 @@ mod tests {
         ];
         let parameters = pairs.map(|(name, value)| (name.to_owned(), value.to_owned()));
         let parameters = BTreeMap::from(parameters);
+        assert_eq!((SYSBENCH.judged)(&parameters), None);
+        assert_eq!(
+            (SYSBENCH.judged)(&BTreeMap::new()).as_deref(),
+            Some("events")
+        );
         let task = Task {
             directory: Path::new("/mnt/d"),
             tree: None,

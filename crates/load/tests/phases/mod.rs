@@ -15,6 +15,7 @@ pub fn phase(kind: &str) -> PhasePlan {
         cache: CacheState::AsIs,
         pattern: None,
         parameters: std::collections::BTreeMap::new(),
+        judge: None,
     }
 }
 

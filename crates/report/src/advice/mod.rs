@@ -495,7 +495,7 @@ impl Choice {
                 middle: paired.map(|paired| paired.middle),
                 interval: paired.as_ref().and_then(run_json::interval),
                 pairs: paired.map_or(0, |paired| paired.pairs),
-                verdict: field.verdict(best, at).map(RunVerdict::of),
+                verdict: field.verdict(best, at).map(|one| RunVerdict::of(one, true)),
                 turn: turn(&own[best], &own[at]),
             }
         });

@@ -7,6 +7,8 @@
 pub mod png;
 pub mod svg;
 
+use crate::comparison::Line;
+use fsdyno_model::figures::{BYTES, BYTES_A_SECOND, NANOSECONDS};
 use serde::{Deserialize, Serialize};
 use std::fmt::{self, Write as _};
 
@@ -159,6 +161,18 @@ pub enum Unit {
     Ratio,
     /// Fractions from 0 to 1.
     Part,
+}
+
+impl Unit {
+    /// The unit of an axis of figures that are stored in this unit.
+    pub(crate) fn of(unit: &str) -> Self {
+        match unit {
+            NANOSECONDS => Self::Nanoseconds,
+            BYTES => Self::Bytes,
+            BYTES_A_SECOND => Self::BytesPerSecond,
+            _ => Self::Count,
+        }
+    }
 }
 
 /// The scale of an axis.
@@ -366,6 +380,20 @@ impl Axis {
             reference: None,
             names: Vec::new(),
         }
+    }
+
+    /// The axis of the figures of a line, with its unit if the axis does not show it: logarithmic if
+    /// they differ by a large factor.
+    pub(crate) fn of_line(
+        label: &str,
+        line: &Line,
+        figures: impl Iterator<Item = f64> + Clone,
+    ) -> Self {
+        let label = match Unit::of(&line.unit) {
+            Unit::Count => line.name(),
+            _ => label.to_owned(),
+        };
+        Self::of(label, Unit::of(&line.unit), Scale::of_values(figures))
     }
 
     /// An axis of times: logarithmic if they differ by a large factor.

@@ -4,9 +4,11 @@ use super::{Checked, Line, RunComparison, ThresholdResult};
 use crate::document::{
     Block, Cell, Column, Document, Group, Item, Outcome, Row, Section, Table, Tone,
 };
+use crate::lists::unique;
 use crate::resolution::RESOLUTION;
 use crate::terms;
-use fsdyno_model::Nanos;
+use fsdyno_model::figures::{BYTES, COUNT, NANOSECONDS};
+use fsdyno_model::{Bytes, Nanos};
 use fsdyno_stats::Verdict;
 use std::fmt::Write as _;
 
@@ -132,11 +134,17 @@ fn left_out<'a>(lines: impl Iterator<Item = &'a Line>, rows: usize) -> Option<Bl
 /// The section of counted work, if both runs counted it.
 fn counts(comparison: &RunComparison, rows: usize) -> Option<Block> {
     comparison.lines_of(false).next()?;
+    let figures = unique(comparison.lines_of(false).map(|line| line.figure.clone()));
+    let about = figures
+        .iter()
+        .map(|one| format!("{one}: {}", terms::printable(&one.about())));
+    let about: Vec<String> = about.collect();
+    let margins = [comparison.margin_of_counts, comparison.margin].map(terms::percent);
     let legend = format!(
-        "blocks: basic blocks that the kernel of a guest executed during a phase, without noise; \
-         instructions: of the workload, as the processors counted them. Fewer, more: by more than \
-         {}.",
-        terms::percent(comparison.margin_of_counts)
+        "{}. Fewer, more: counts by more than {}, other figures by more than {}.",
+        about.join("; "),
+        margins[0],
+        margins[1],
     );
     let table = table("Work", &largest(comparison.lines_of(false), rows));
     let section = Section::new("work", "Work").with(Block::Legend(legend.into()));
@@ -149,7 +157,7 @@ fn counts(comparison: &RunComparison, rows: usize) -> Option<Block> {
 
 /// Whether a time has no ratio, because one of the times is below the resolution.
 fn is_below_resolution(line: &Line) -> bool {
-    line.metric.is_time() && line.ratio.is_some() && line.shown_ratio().is_none()
+    line.figure.is_time() && line.ratio.is_some() && line.shown_ratio().is_none()
 }
 
 /// All figures of both runs.
@@ -178,18 +186,19 @@ fn row(line: &Line) -> Option<Row> {
     let (base, now) = line.medians()?;
     let ratio = line.shown_ratio();
     let interval = ratio.and_then(|ratio| ratio.interval);
-    let is_time = line.metric.is_time();
     let outcome = match line.verdict {
         _ if line.is_negligible() => Outcome::Negligible,
-        Some(Verdict::Faster) if is_time => Outcome::Faster,
-        Some(Verdict::Slower) if is_time => Outcome::Slower,
-        Some(Verdict::Faster) => Outcome::Fewer,
-        Some(Verdict::Slower) => Outcome::More,
-        Some(Verdict::Equivalent) => Outcome::Equivalent,
         None if line.base.len().min(line.figures.len()) == 1 => Outcome::OneDraw,
-        Some(Verdict::Inconclusive) | None => Outcome::Inconclusive,
+        verdict => match Outcome::of_verdict(verdict, line.figure.is_time(), line.better) {
+            Outcome::TooFew => Outcome::Inconclusive,
+            outcome => outcome,
+        },
     };
-    let name = format!("{} / {}, {}", line.workload, line.phase, line.metric.name());
+    let figure_name = match &*line.unit {
+        NANOSECONDS | BYTES => line.figure.to_string(),
+        unit => terms::figure_with_unit(line.figure.as_str(), unit),
+    };
+    let name = format!("{} / {}, {figure_name}", line.workload, line.phase);
     let cells = vec![
         figure(line, base),
         figure(line, now),
@@ -203,13 +212,13 @@ fn row(line: &Line) -> Option<Row> {
     Some(Row::new(name, cells))
 }
 
-/// A median as a cell: a time, or a whole count.
+/// A median as a cell.
 fn figure(line: &Line, median: f64) -> Cell {
-    let Nanos(whole) = Nanos::from_seconds(median / 1e9);
-    if line.metric.is_time() {
-        Cell::Duration(Nanos(whole))
-    } else {
-        Cell::Count(whole)
+    match &*line.unit {
+        NANOSECONDS => Cell::Duration(Nanos::from_seconds(median / 1e9)),
+        BYTES if median >= 0.0 => Cell::Size(Bytes(terms::whole(median))),
+        COUNT if median >= 0.0 => Cell::Count(terms::whole(median)),
+        _ => Cell::Number(median),
     }
 }
 

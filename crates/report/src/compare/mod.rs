@@ -11,18 +11,16 @@ pub mod thresholds;
 
 pub use differences::{Difference, differences};
 pub use document::{ROWS, document, figures};
-pub use json::{
-    CheckedThreshold, ComparedCount, ComparedMetric, ComparedRun, ComparedTime, Comparisons, Count,
-    CountVerdict, RunVerdict,
-};
-pub use thresholds::{Checked, Threshold, ThresholdError, ThresholdResult, check};
+pub use json::{CheckedThreshold, ComparedFigure, ComparedRun, Comparisons, RunVerdict};
+pub use thresholds::{Checked, Threshold, ThresholdError, ThresholdResult, check, named};
 
 use crate::comparison::warnings::about_work_of_run;
+use crate::lists::unique;
 use crate::resolution::{both_negligible, have_ratio};
 use crate::terms;
-use fsdyno_model::{Metric, Plan, ResultSet};
+use fsdyno_model::{Better, FigureLine, FigureName, Plan, ResultSet, Source};
 use fsdyno_stats::{
-    IndependentRatio, Rule, Summary, Verdict, judge_all, judge_unpaired, ratio_paired,
+    IndependentRatio, Rule, Summary, Verdict, cost, judge_all, judge_unpaired, ratio_paired,
     ratio_unpaired,
 };
 
@@ -63,9 +61,15 @@ pub struct Line {
     pub workload: String,
     /// The phase, escaped for printing.
     pub phase: String,
-    /// The metric.
-    pub metric: Metric,
-    /// The figures of the first run: nanoseconds, or counts.
+    /// The figure.
+    pub figure: FigureName,
+    /// Its unit.
+    pub unit: String,
+    /// Which of two values is better.
+    pub better: Better,
+    /// Whether the phase is judged by it.
+    pub whole: bool,
+    /// The figures of the first run, in the unit.
     pub base: Vec<f64>,
     /// The figures of the other run.
     pub figures: Vec<f64>,
@@ -84,10 +88,23 @@ impl Line {
 
     /// Whether it is a time that is below the resolution in both runs.
     pub fn is_negligible(&self) -> bool {
-        self.metric.is_time()
+        self.figure.is_time()
             && self
                 .medians()
                 .is_some_and(|(one, other)| both_negligible(one, other))
+    }
+
+    /// Whether it counts work, and is not a time or a rate.
+    pub fn is_count(&self) -> bool {
+        let counted = |source| [Source::Counted, Source::Modelled].contains(&source);
+        let definition = self.figure.definition();
+        self.figure == FigureName::INSTRUCTIONS || definition.is_some_and(|one| counted(one.source))
+    }
+
+    /// The figures of both runs as costs.
+    fn costs(&self) -> (Vec<f64>, Vec<f64>) {
+        let costs = |of: &[f64]| of.iter().map(|one| cost(self.better, *one)).collect();
+        (costs(&self.figures), costs(&self.base))
     }
 
     /// The size of the difference: 0 for equal figures, the same for a ratio and its inverse.
@@ -100,13 +117,14 @@ impl Line {
     pub fn shown_ratio(&self) -> Option<IndependentRatio> {
         let (base, now) = self.medians()?;
         self.ratio
-            .filter(|_| !self.metric.is_time() || have_ratio(base, now))
+            .filter(|_| !self.figure.is_time() || have_ratio(base, now))
     }
 }
 
 impl RunComparison {
-    /// Compares a run with the first one. Phases and contenders are matched by name.
-    pub fn of(base: &ResultSet, other: &ResultSet, margin: f64) -> Self {
+    /// Compares a run with the first one: the times, the kernel's work, what a phase is judged by, and
+    /// these figures. Phases and contenders are matched by name.
+    pub fn of(base: &ResultSet, other: &ResultSet, margin: f64, figures: &[FigureName]) -> Self {
         let plans = [&base.run.plan, &other.run.plan];
         let margin_of_counts = margin.min(MARGIN_OF_COUNTS);
         let paired = have_same_draws(plans);
@@ -122,11 +140,11 @@ impl RunComparison {
             margin_of_counts,
             paired,
             one_draw: plans.iter().any(|plan| plan.is_one_draw()),
-            lines: lines(base, other, paired),
+            lines: lines(base, other, paired, figures),
         };
-        for (is_time, margin) in [(true, margin), (false, margin_of_counts)] {
-            comparison.judge(margin, |line| line.metric.is_time() == is_time);
-        }
+        comparison.judge(margin, |line| line.figure.is_time());
+        comparison.judge(margin_of_counts, Line::is_count);
+        comparison.judge(margin, |line| !line.figure.is_time() && !line.is_count());
         comparison
     }
 
@@ -134,9 +152,9 @@ impl RunComparison {
     fn judge(&mut self, margin: f64, is_of_it: impl Fn(&Line) -> bool) {
         let is_judged = |line: &Line| is_of_it(line) && !line.is_negligible();
         let lines = self.lines.iter().filter(|line| is_judged(line));
-        let figures: Vec<(&[f64], &[f64])> = lines
-            .map(|line| (&line.figures[..], &line.base[..]))
-            .collect();
+        let costs: Vec<(Vec<f64>, Vec<f64>)> = lines.map(Line::costs).collect();
+        let figures = costs.iter().map(|(these, base)| (&these[..], &base[..]));
+        let figures: Vec<(&[f64], &[f64])> = figures.collect();
         let mut verdicts = self.verdicts(&figures, margin).into_iter();
         for line in self.lines.iter_mut().filter(|line| is_of_it(line)) {
             line.verdict = if line.is_negligible() {
@@ -163,10 +181,10 @@ impl RunComparison {
         judge_all(&family, &rule)
     }
 
-    /// The lines of times, or those of counts.
+    /// The lines of times, or those of other figures.
     pub fn lines_of(&self, times: bool) -> impl Iterator<Item = &Line> {
         let lines = self.lines.iter();
-        lines.filter(move |line| line.metric.is_time() == times)
+        lines.filter(move |line| line.figure.is_time() == times)
     }
 }
 
@@ -191,9 +209,30 @@ fn ratio_paired_in_order(a: &[f64], b: &[f64]) -> Option<IndependentRatio> {
     })
 }
 
-/// The metrics that both runs have under the same names, by contender.
-fn lines(base: &ResultSet, other: &ResultSet, paired: bool) -> Vec<Line> {
-    let (then, now) = (base.lines_of(&Metric::ALL), other.lines_of(&Metric::ALL));
+/// The figures that are compared in any case.
+const ALWAYS: [FigureName; 4] = [
+    FigureName::RETURN,
+    FigureName::DURABLE,
+    FigureName::BLOCKS,
+    FigureName::INSTRUCTIONS,
+];
+
+/// The figures that both runs have under the same names, by contender.
+fn lines(base: &ResultSet, other: &ResultSet, paired: bool, figures: &[FigureName]) -> Vec<Line> {
+    let phases = base.run.plan.workloads.iter().flat_map(|one| &one.phases);
+    let judged = phases.filter_map(|phase| phase.judge.clone());
+    let figures = ALWAYS
+        .into_iter()
+        .chain(judged)
+        .chain(figures.iter().cloned());
+    let figures = unique(figures);
+    let (then, now) = (base.lines_of(&figures), other.lines_of(&figures));
+    let whole = base.compared_lines();
+    let is_whole = |line: &FigureLine| {
+        let of_phase = |one: &&FigureLine| (one.workload, one.phase) == (line.workload, line.phase);
+        let last = whole.iter().rfind(of_phase);
+        last.is_some_and(|last| last.figure == line.figure)
+    };
     let mut lines = Vec::new();
     for (at, contender) in base.run.plan.contenders.iter().enumerate() {
         let mut others = other.run.plan.contenders.iter();
@@ -204,7 +243,7 @@ fn lines(base: &ResultSet, other: &ResultSet, paired: bool) -> Vec<Line> {
             let (workload, phase) = names(base, line.workload, line.phase);
             let same = now.iter().find(|one| {
                 names(other, one.workload, one.phase) == (workload, phase)
-                    && one.metric == line.metric
+                    && (&one.figure, &one.unit) == (&line.figure, &line.unit)
             });
             let Some(same) = same else { continue };
             let (before, after) = (&line.figures[at], &same.figures[there]);
@@ -222,7 +261,10 @@ fn lines(base: &ResultSet, other: &ResultSet, paired: bool) -> Vec<Line> {
                 contender: terms::printable(&contender.label),
                 workload: terms::printable(workload),
                 phase: terms::printable(phase),
-                metric: line.metric,
+                figure: line.figure.clone(),
+                unit: line.unit.clone(),
+                better: line.better,
+                whole: is_whole(line),
                 ratio: if paired {
                     ratio_paired_in_order(&after, &before)
                 } else {

@@ -1,10 +1,11 @@
 //! Limits on the ratio of a phase to the first run: `copy.durable > 1.05`, `copy.blocks > 1.01`.
 
 use super::{Line, RunComparison};
-use fsdyno_model::Metric;
+use fsdyno_model::{FigureName, ResultSet};
 use fsdyno_stats::Verdict;
 use schemars::JsonSchema;
 use serde::Serialize;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
@@ -13,10 +14,8 @@ use std::str::FromStr;
 pub struct Threshold {
     text: String,
     workload: Option<String>,
-    /// The phase; `None` for all.
-    phase: Option<String>,
-    /// The metric; `None` for the whole time of a phase.
-    metric: Option<Metric>,
+    /// `PHASE` or `PHASE.FIGURE`; the phase may be `*`. Both names may hold points.
+    name: String,
     above: bool,
     limit: f64,
 }
@@ -50,19 +49,19 @@ pub struct Checked<'a> {
 pub enum ThresholdError {
     /// It is not a threshold.
     #[error(
-        "`{0}` is no threshold: write PHASE.MEASURE > RATIO, as 'copy.durable > 1.05'; the measure \
-         is return, durable, blocks or instructions, the phase * for all, or WORKLOAD/PHASE"
+        "`{0}` is no threshold: write PHASE.FIGURE > RATIO, as 'copy.durable > 1.05'; the figure \
+         is one of docs/reference/figures.md or a program's, the phase * for all, or WORKLOAD/PHASE"
     )]
     Malformed(String),
-    /// No common phase has this name and metric.
+    /// No common phase has this name and figure.
     #[error(
-        "`{threshold}` is of no phase that the runs have in common; they have {phases}, each with \
-         {metrics} behind it, or none of them"
+        "`{threshold}` is of no phase and figure that the runs have in common; they have {phases}, \
+         each with {figures} behind it, or none of them"
     )]
     Nowhere {
         threshold: String,
         phases: String,
-        metrics: String,
+        figures: String,
     },
 }
 
@@ -77,22 +76,17 @@ impl FromStr for Threshold {
             return Err(malformed());
         }
         let name = text[..at].trim();
-        let measured = name
-            .rsplit_once('.')
-            .and_then(|(name, metric)| Some((name, Metric::named(metric)?)));
-        let (name, metric) = measured.map_or((name, None), |(name, metric)| (name, Some(metric)));
-        let (workload, phase) = match name.rsplit_once('/') {
+        let (workload, name) = match name.rsplit_once('/') {
             Some((workload, phase)) => (Some(workload.trim().to_owned()), phase.trim()),
             None => (None, name.trim()),
         };
-        if phase.is_empty() {
+        if name.is_empty() {
             return Err(malformed());
         }
         Ok(Self {
             text: text.trim().to_owned(),
             workload,
-            phase: (phase != "*").then(|| phase.to_owned()),
-            metric,
+            name: name.to_owned(),
             above: text[at..].starts_with('>'),
             limit,
         })
@@ -106,26 +100,17 @@ impl fmt::Display for Threshold {
 }
 
 impl Threshold {
-    fn is_of(&self, line: &Line, lines: &[Line]) -> bool {
-        let whole = |line: &Line| {
-            let same = |other: &&Line| {
-                (&other.contender, &other.workload, &other.phase)
-                    == (&line.contender, &line.workload, &line.phase)
-            };
-            let mut others = lines.iter().filter(same);
-            match line.metric {
-                Metric::Durable => true,
-                Metric::Return => !others.any(|other| other.metric == Metric::Durable),
-                Metric::Blocks | Metric::Instructions => false,
-            }
+    fn is_of(&self, line: &Line) -> bool {
+        let of_phase = |phase: &str| {
+            let rest = self.name.strip_prefix(phase);
+            rest.is_some_and(|rest| match rest.strip_prefix('.') {
+                Some(figure) => figure == line.figure.as_str(),
+                None => rest.is_empty() && line.whole,
+            })
         };
-        self.workload
-            .as_ref()
-            .is_none_or(|name| *name == line.workload)
-            && self.phase.as_ref().is_none_or(|name| *name == line.phase)
-            && self
-                .metric
-                .map_or_else(|| whole(line), |metric| metric == line.metric)
+        let workload = self.workload.as_ref();
+        workload.is_none_or(|name| *name == line.workload)
+            && (of_phase(&line.phase) || of_phase("*"))
     }
 
     fn is_beyond(&self, ratio: f64) -> bool {
@@ -135,6 +120,22 @@ impl Threshold {
             ratio < self.limit
         }
     }
+}
+
+/// The figures that thresholds name: defined ones, and those that programs report in these runs.
+pub fn named(thresholds: &[Threshold], sets: &[ResultSet]) -> Vec<FigureName> {
+    let samples = sets.iter().flat_map(|set| &set.cells);
+    let reported = samples
+        .flat_map(|cell| &cell.samples)
+        .flat_map(|sample| &sample.figures);
+    let reported: BTreeSet<&str> = reported.map(|figure| figure.name.as_str()).collect();
+    let defined = FigureName::defined().map(|name| -> &str { name });
+    let all = defined.chain(reported);
+    let is_named = |name: &&str| {
+        let end = format!(".{name}");
+        thresholds.iter().any(|one| one.name.ends_with(&end))
+    };
+    all.filter(is_named).map(FigureName::new).collect()
 }
 
 /// Checks thresholds against a run and the first run. A ratio exceeds its threshold if a test is
@@ -147,22 +148,19 @@ pub fn check<'a>(
     let mut checked = Vec::new();
     for threshold in thresholds {
         let lines = comparison.lines.iter();
-        let mut of = lines
-            .filter(|line| threshold.is_of(line, &comparison.lines))
-            .peekable();
+        let mut of = lines.filter(|line| threshold.is_of(line)).peekable();
         if of.peek().is_none() {
             let mut phases: Vec<String> =
                 comparison.lines.iter().map(|l| l.phase.clone()).collect();
             phases.sort();
             phases.dedup();
-            let mut metrics: Vec<Metric> = comparison.lines.iter().map(|l| l.metric).collect();
-            metrics.sort();
-            metrics.dedup();
-            let metrics = metrics.iter().map(|metric| format!(".{}", metric.name()));
+            let figures = comparison.lines.iter().map(|line| &line.figure);
+            let figures: BTreeSet<&FigureName> = figures.collect();
+            let figures = figures.iter().map(|figure| format!(".{figure}"));
             return Err(ThresholdError::Nowhere {
                 threshold: threshold.to_string(),
                 phases: phases.join(", "),
-                metrics: metrics.collect::<Vec<_>>().join(", "),
+                figures: figures.collect::<Vec<_>>().join(", "),
             });
         }
         checked.extend(of.map(|line| (threshold, line)));

@@ -2,12 +2,13 @@
 //! those whose work was not durable, and one that is much slower; after it the slowest.
 
 use super::leaders::{Leaders, complete};
+use super::words::Words;
 use super::{Comparison, Line};
 use crate::figures::{INTERVALS_FROM, MIN_PAIRS};
 use crate::lists::by_key;
-use crate::resolution::{RESOLUTION, is_negligible};
+use crate::resolution::RESOLUTION;
 use crate::terms;
-use fsdyno_model::{Nanos, ResultSet, StopReason};
+use fsdyno_model::{ResultSet, StopReason};
 use fsdyno_stats::Verdict;
 use std::fmt::Write as _;
 
@@ -121,6 +122,8 @@ pub(super) struct AnswerFigures<'a> {
     not_durable: Vec<(usize, usize)>,
     /// The number of the phases that name the leaders.
     leading_phases: usize,
+    /// The words for what is judged.
+    words: Words,
 }
 
 impl<'a> AnswerFigures<'a> {
@@ -128,7 +131,7 @@ impl<'a> AnswerFigures<'a> {
         let lines = comparison.whole_times().map(|(_, _, line)| line);
         let counts = |line: &&Line| {
             let values = line.values.iter().flatten();
-            let above = values.clone().any(|v| !is_negligible(v.summary.median));
+            let above = values.clone().any(|value| !value.negligible);
             values.count() > 1 && above
         };
         let phases: Vec<&Line> = lines.filter(counts).collect();
@@ -161,6 +164,7 @@ impl<'a> AnswerFigures<'a> {
                     complete(lines, &comparison.measured_contenders())
                 }
             },
+            words: comparison.words(),
             comparison,
             phases,
             ratios,
@@ -308,7 +312,9 @@ impl<'a> AnswerFigures<'a> {
             at,
             times: ratio / self.ratio(lead),
             text: format!(
-                "The slowest is {name}: {times} slower than {}{overall}.",
+                "{} {name}: {times} {} than {}{overall}.",
+                self.words.last,
+                self.words.worse,
                 self.name(lead)
             ),
         })
@@ -324,14 +330,15 @@ impl<'a> AnswerFigures<'a> {
         } else {
             0
         };
-        let mut text = format!("For this work {} is fastest", self.name(winner));
+        let Words { leads, better, .. } = &self.words;
+        let mut text = format!("For this work {} {leads}", self.name(winner));
         let (times, name) = (self.times(winner, reference), self.name(reference));
         if let Some(times) = times {
-            let _ = write!(text, ": {times} faster than {name}{}", self.overall());
+            let _ = write!(text, ": {times} {better} than {name}{}", self.overall());
         }
         if self.phases.len() > 1 {
             let faster = self.count(winner, reference, Verdict::Faster);
-            let _ = write!(text, ", and faster in {}", self.of_all(faster));
+            let _ = write!(text, ", and {better} in {}", self.of_all(faster));
         }
         let compared_with = if winner == 0 { winner } else { reference };
         text += &self.others(&[winner, reference], compared_with);
@@ -345,8 +352,9 @@ impl<'a> AnswerFigures<'a> {
             leaders.among[0]
         };
         format!(
-            "For this work {} are equally fast{}, within {}{}.",
+            "For this work {} {}{}, within {}{}.",
             self.names(&leaders.among),
+            self.words.level,
             self.overall(),
             terms::percent(self.comparison.rule.margin),
             self.others(&leaders.among, compared_with),
@@ -359,7 +367,7 @@ impl<'a> AnswerFigures<'a> {
         let among = leaders.map_or(&all[..], |leaders| &leaders.among);
         let ahead = self.ahead(among, &all).unwrap_or_else(|| {
             let overall = self.overall();
-            format!("For this work no fastest is decided{overall}: ")
+            format!("For this work no {} is decided{overall}: ", self.words.best)
         });
         let mut text = format!("{ahead}{} are not separated", self.names(among));
         let mut order = among.to_vec();
@@ -388,7 +396,12 @@ impl<'a> AnswerFigures<'a> {
                     0 => self.of_all(*wins),
                     _ => wins.to_string(),
                 };
-                let _ = write!(text, "; {} is fastest in {wins}", self.name(*at));
+                let _ = write!(
+                    text,
+                    "; {} is {} in {wins}",
+                    self.name(*at),
+                    self.words.best
+                );
             }
             if won == 0 {
                 let _ = write!(text, "; none of {} phases is decided", self.phases.len());
@@ -423,10 +436,12 @@ impl<'a> AnswerFigures<'a> {
             "are at least"
         };
         Some(format!(
-            "For this work {} is fastest{}: {} {verb} {times} slower than {}. ",
+            "For this work {} {}{}: {} {verb} {times} {} than {}. ",
             self.joined(among, "or"),
+            self.words.leads,
             self.overall(),
             self.names(&rest),
+            self.words.worse,
             self.name(lead)
         ))
     }
@@ -442,7 +457,8 @@ impl<'a> AnswerFigures<'a> {
             .filter(|at| *at != with && !except.contains(at) && self.is_durable(*at));
         let clauses = others.filter_map(|at| {
             let baseline = self.name(with);
-            let counted = [("faster", Verdict::Faster), ("slower", Verdict::Slower)];
+            let (better, worse) = (self.words.better, self.words.worse);
+            let counted = [(better, Verdict::Faster), (worse, Verdict::Slower)];
             let counted = counted.map(|(word, verdict)| (word, self.count(at, with, verdict)));
             let clause = match counted {
                 [(_, 0), (_, 0)] => return None,
@@ -451,7 +467,7 @@ impl<'a> AnswerFigures<'a> {
                     format!("{word} than {baseline} in {all}{n}")
                 }
                 [(_, faster), (_, slower)] => {
-                    format!("faster than {baseline} in {faster} and slower in {slower}")
+                    format!("{better} than {baseline} in {faster} and {worse} in {slower}")
                 }
             };
             Some((clause, at))
@@ -476,7 +492,7 @@ impl<'a> AnswerFigures<'a> {
             .map(|at| match self.phases[..] {
                 [line] => {
                     let median = line.values[*at].as_ref().map_or(0.0, |v| v.summary.median);
-                    format!("{} {}", self.name(*at), Nanos::from_seconds(median / 1e9))
+                    format!("{} {}", self.name(*at), line.shown(median))
                 }
                 _ => format!("{} {}", self.name(*at), terms::ratio(self.ratio(*at))),
             })
@@ -487,7 +503,8 @@ impl<'a> AnswerFigures<'a> {
             n => format!(", and {n} more"),
         };
         let what = match self.phases.len() {
-            1 => "Times".to_owned(),
+            1 if self.phases[0].is_time() => "Times".to_owned(),
+            1 => self.phases[0].label(),
             n => format!("Mean ratios to {} over {n} phases", self.name(0)),
         };
         let figures = if shown.is_empty() {
@@ -526,12 +543,15 @@ impl<'a> AnswerFigures<'a> {
         let hint = lead.zip(next).and_then(|(lead, next)| {
             let times = self.times(lead, next)?;
             let (lead, next) = (self.name(lead), self.name(next));
-            let overall = self.overall();
+            let (overall, better) = (self.overall(), self.words.better);
             Some(format!(
-                ": {lead} is {times} faster than {next}{overall}, which may be chance"
+                ": {lead} is {times} {better} than {next}{overall}, which may be chance"
             ))
         });
         let hint = hint.unwrap_or_default();
-        format!("There are too few repeats to name a fastest{hint}. {remedy}")
+        format!(
+            "There are too few repeats to name a {}{hint}. {remedy}",
+            self.words.best
+        )
     }
 }

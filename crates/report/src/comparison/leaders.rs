@@ -57,10 +57,9 @@ impl Line {
     /// The contenders that may be the fastest, without those whose work was not durable. `None`
     /// without verdicts.
     pub fn leaders(&self) -> Option<Leaders> {
-        let values = self.values.iter().map(Option::as_ref);
-        let durable = values.map(|value| value.filter(|value| !value.not_durable));
-        let medians = durable.map(|value| Some(value?.summary.median));
-        Leaders::of(&medians.collect::<Vec<_>>(), |a, b| self.verdict(a, b))
+        let durable = (0..self.values.len()).map(|at| (at, !self.is_not_durable(at)));
+        let costs = durable.map(|(at, durable)| self.cost(at).filter(|_| durable));
+        Leaders::of(&costs.collect::<Vec<_>>(), |a, b| self.verdict(a, b))
     }
 
     /// Whether nothing of the work of a contender was durable.
@@ -188,7 +187,7 @@ pub(super) fn complete<'a>(
 ) -> Vec<&'a Line> {
     let counts = |line: &&Line| {
         let mut values = among.iter().map(|at| line.values[*at].as_ref());
-        values.all(|value| value.is_some_and(|value| !value.is_negligible()))
+        values.all(|value| value.is_some_and(|value| !value.negligible))
     };
     lines.filter(counts).collect()
 }

@@ -8,6 +8,7 @@ pub mod cells;
 pub mod costs;
 pub mod extents;
 pub mod facts;
+mod fixed_duration;
 pub mod labs;
 pub mod leaders;
 pub mod overview;
@@ -19,6 +20,7 @@ pub mod speed;
 mod surroundings;
 pub mod verdicts;
 pub mod warnings;
+mod words;
 
 pub use cells::CellCounts;
 pub use costs::Cost;
@@ -26,13 +28,15 @@ pub use extents::ExtentCounts;
 pub use labs::{Comparisons, Lab};
 pub use leaders::{Leaders, Overall};
 pub use robustness::Robustness;
-pub use speed::{Line, Measure, Rank, Value};
+pub use speed::{Line, Rank, Value};
 pub use warnings::{Unmeasured, WarningSummary};
+pub use words::Words;
 
 use crate::document::Outcome;
 use crate::figures::{INTERVALS_FROM, MIN_PAIRS};
 use crate::terms;
-use fsdyno_model::{CacheState, Contender, ErrorRate, ResultSet};
+use fsdyno_model::{Better, CacheState, Contender, ErrorRate, FigureName, PhasePlan, ResultSet};
+use std::collections::BTreeSet;
 use terms::Scale;
 use verdicts::LineVerdicts;
 
@@ -91,7 +95,8 @@ pub struct PhaseTable {
     pub how: String,
     /// Its amount of work: files, directories, bytes.
     pub amount: String,
-    /// Its times: to return, and to durable if it writes. Empty if nothing was measured.
+    /// Its times, to return and to durable if it writes, and the figure that it is judged by. The last
+    /// one is judged. Empty if nothing was measured.
     pub lines: Vec<Line>,
     /// Its cost by contender.
     pub costs: Vec<Option<Cost>>,
@@ -133,6 +138,7 @@ impl Comparison {
         comparison.reached = precision::reached(&comparison, adaptive, time_of_block(set));
         comparison.set_robustness(set);
         comparison.answer = answer::answer(&comparison, set);
+        comparison.answer += &fixed_duration::sentence(&comparison, set);
         comparison
     }
 
@@ -244,12 +250,40 @@ impl Comparison {
 
     /// Whether a time is below the resolution.
     pub fn has_negligible(&self) -> bool {
-        self.values().any(Value::is_negligible)
+        self.values().any(|value| value.negligible)
+    }
+
+    /// What the lines of the phases are.
+    pub fn judged_text(&self) -> &'static str {
+        let is_time = |line: &Line| line.is_time();
+        let mut whole = self.whole_times().map(|(_, _, line)| line);
+        if whole.clone().all(is_time) {
+            "to durable where a phase writes"
+        } else if whole.any(is_time) {
+            "to durable where a phase writes, or the figure that it is judged by"
+        } else {
+            "of the figure that a phase is judged by"
+        }
     }
 
     /// The reference of the ratios and their estimator.
     pub fn ratios_text(&self) -> String {
         let baseline = &self.contenders[0];
+        let of_higher = self.whole_times().map(|(_, _, line)| line);
+        let of_higher = of_higher.filter(|line| line.better == Better::Higher);
+        let of_higher: BTreeSet<String> = of_higher.map(Line::label).collect();
+        let of_higher = match of_higher.into_iter().collect::<Vec<_>>() {
+            names if names.is_empty() => String::new(),
+            names => format!(
+                " More {} is better: a ratio says how many times lower or higher it is than that \
+                 of {baseline}; in means and charts above 1 is worse.",
+                terms::list(&names)
+            ),
+        };
+        self.estimator_text(baseline) + &of_higher
+    }
+
+    fn estimator_text(&self, baseline: &str) -> String {
         if self.repeated() {
             let adjusted = if self.lines().any(|line| line.removed.is_some()) {
                 ", adjusted for the machine's speed"
@@ -330,13 +364,15 @@ impl Comparison {
     }
 
     /// All phases with their workloads.
-    pub fn phases(&self) -> impl Iterator<Item = (&WorkloadTable, &PhaseTable)> {
+    pub fn phases(&self) -> impl Iterator<Item = (&WorkloadTable, &PhaseTable)> + Clone {
         let workloads = self.workloads.iter();
         workloads.flat_map(|workload| workload.phases.iter().map(move |phase| (workload, phase)))
     }
 
     /// The whole time of each phase that was measured.
-    pub fn whole_times(&self) -> impl Iterator<Item = (&WorkloadTable, &PhaseTable, &Line)> {
+    pub fn whole_times(
+        &self,
+    ) -> impl Iterator<Item = (&WorkloadTable, &PhaseTable, &Line)> + Clone {
         let phases = self.phases();
         phases.filter_map(|(workload, phase)| Some((workload, phase, phase.lines.last()?)))
     }
@@ -392,8 +428,8 @@ impl PhaseTable {
             },
             how: costs::how(&samples, &set.run.plan.engine),
             amount: costs::amount(&samples),
-            lines: [Measure::Return, Measure::Durable]
-                .into_iter()
+            lines: shown(planned)
+                .iter()
                 .filter_map(|one| {
                     let compared = judged.line(workload, phase, one);
                     Line::of(one, &samples, compared, judged.rule())
@@ -414,9 +450,20 @@ impl PhaseTable {
 
     /// The common unit of its times.
     pub(crate) fn scale(&self) -> Scale {
-        let values = self.lines.iter().flat_map(|l| l.values.iter().flatten());
+        let times = self.lines.iter().filter(|line| line.is_time());
+        let values = times.flat_map(|l| l.values.iter().flatten());
         Scale::of_times(values.map(|v| v.summary.median))
     }
+}
+
+/// The figures of the lines of a phase: its times, and last the figure that it is judged by.
+fn shown(phase: &PhasePlan) -> Vec<FigureName> {
+    let mut shown = FigureName::TIMES.to_vec();
+    if let Some(judged) = &phase.judge {
+        shown.retain(|one| one != judged);
+        shown.push(judged.clone());
+    }
+    shown
 }
 
 /// The median time of a complete block, seconds.

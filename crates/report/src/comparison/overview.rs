@@ -5,7 +5,7 @@ use super::leaders::complete;
 use super::{Comparison, Line};
 use crate::document::Outcome;
 use crate::lists::by_key;
-use fsdyno_stats::{PairedRatio, Verdict, geometric_ratio};
+use fsdyno_stats::{PairedRatio, geometric_ratio};
 
 /// The ratios of some contenders over all phases.
 #[derive(Debug)]
@@ -53,17 +53,6 @@ pub struct Relation {
     pub ratio: Option<PairedRatio>,
     /// The verdict.
     pub outcome: Outcome,
-}
-
-/// The outcome of a verdict.
-fn outcome(verdict: Option<Verdict>) -> Outcome {
-    match verdict {
-        Some(Verdict::Faster) => Outcome::Faster,
-        Some(Verdict::Slower) => Outcome::Slower,
-        Some(Verdict::Equivalent) => Outcome::Equivalent,
-        Some(Verdict::Inconclusive) => Outcome::Inconclusive,
-        None => Outcome::TooFew,
-    }
 }
 
 impl Comparison {
@@ -115,9 +104,7 @@ impl Row<'_> {
 }
 
 fn fastest(line: &Line, of: &[usize]) -> Option<usize> {
-    let median = |at: &usize| Some((*at, line.values[*at].as_ref()?.summary.median));
-    let known = of.iter().filter_map(median);
-    known.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(at, _)| at)
+    line.best_median(of.iter().copied())
 }
 
 fn relation(line: &Line, one: usize, other: usize) -> Relation {
@@ -135,7 +122,7 @@ fn relation(line: &Line, one: usize, other: usize) -> Relation {
         } else if both.is_some_and(|(one, _)| one.one_draw) {
             Outcome::OneDraw
         } else {
-            outcome(line.verdict(one, other))
+            Outcome::of_verdict(line.verdict(one, other), line.is_time(), line.better)
         },
         ratio,
     }

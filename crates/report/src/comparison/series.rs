@@ -98,14 +98,15 @@ impl<'a> Figures<'a> {
             let phase = self.comparison.place(workload, table);
             let values = line.values.iter().enumerate();
             let values = values.filter_map(|(contender, v)| Some((contender, v.as_ref()?)));
-            let by_median = values.clone();
-            let Some((ahead, first)) =
-                by_median.min_by(|a, b| a.1.summary.median.total_cmp(&b.1.summary.median))
+            let Some((ahead, first)) = line
+                .best_median(0..line.values.len())
+                .and_then(|best| Some((best, line.values[best].as_ref()?)))
             else {
                 continue;
             };
             for (contender, value) in values.filter(|(contender, _)| *contender != ahead) {
-                let difference = value.summary.median / first.summary.median - 1.0;
+                let costs = line.cost(contender).zip(line.cost(ahead));
+                let difference = costs.map_or(0.0, |(cost, least)| cost / least - 1.0);
                 let level = line.verdict(contender, ahead) == Some(Verdict::Inconclusive);
                 if !level || difference <= MATTERS {
                     continue;
@@ -115,11 +116,12 @@ impl<'a> Figures<'a> {
                     place: phase.clone(),
                     block: None,
                     message: format!(
-                        "{phase}: the median of {} is {:.0} % above that of {}, yet the spread \
-                         hides who is faster",
+                        "{phase}: the median of {} is {:.0} % {} that of {}, yet the spread hides {}",
                         labels[contender],
                         difference * 100.0,
+                        if line.is_time() { "above" } else { "worse than" },
                         labels[ahead],
+                        if line.is_time() { "who is faster" } else { "which is better" },
                     ),
                     weight: difference,
                 });
@@ -135,8 +137,8 @@ impl<'a> Figures<'a> {
         let findings = self.series().filter_map(|one| {
             let by = one.value.drift?;
             let message = format!(
-                ": time to {} {} by {:.0} % of its median from the first to the last of {} blocks",
-                one.line.measure.name(),
+                ": {} {} by {:.0} % of its median from the first to the last of {} blocks",
+                one.line.label(),
                 if by > 0.0 { "rose" } else { "fell" },
                 by.abs() * 100.0,
                 one.value.summary.n,
@@ -157,13 +159,15 @@ impl<'a> Figures<'a> {
             let (scale, median) = (one.table.scale(), one.value.summary.median);
             let outliers = one.value.outliers.iter();
             outliers.map(move |(block, time)| {
+                let (shown, middle) = (one.line.show(*time, scale), one.line.show(median, scale));
+                let shown = if one.line.is_time() {
+                    format!("{shown} to {}", one.line.figure)
+                } else {
+                    format!("{} {shown}", one.line.label())
+                };
                 let message = format!(
-                    ", block {}: {} {unit} to {}, where the median is {} {unit}",
-                    block + 1,
-                    scale.show(*time),
-                    one.line.measure.name(),
-                    scale.show(median),
-                    unit = scale.unit(),
+                    ", block {}: {shown}, where the median is {middle}",
+                    block + 1
                 );
                 Finding {
                     block: Some(*block),
@@ -185,14 +189,17 @@ impl<'a> Figures<'a> {
             let times: Vec<f64> = one.value.times.iter().map(|(_, time)| *time).collect();
             let modes = modes(&times).filter(|of| of.high > (1.0 + MATTERS) * of.low)?;
             let scale = one.table.scale();
+            let figures = if one.line.is_time() {
+                format!("times to {}", one.line.figure)
+            } else {
+                format!("figures of {}", one.line.label())
+            };
             let message = format!(
-                ": {} of {} times to {} are near {} {unit}, the others near {} {unit}",
+                ": {} of {} {figures} are near {}, the others near {}",
                 modes.above,
                 times.len(),
-                one.line.measure.name(),
-                scale.show(modes.high),
-                scale.show(modes.low),
-                unit = scale.unit(),
+                one.line.show(modes.high, scale),
+                one.line.show(modes.low, scale),
             );
             Some(one.finding(&message, modes.high / modes.low))
         });

@@ -1,37 +1,32 @@
-//! Times: for each phase a line to return, and a line to durable if it writes.
+//! Lines: for each phase its times, to return and to durable if it writes, and the figure that it is
+//! judged by.
 
 use super::warnings::not_warm;
 use crate::document::Outcome;
 use crate::figures::{Blocked, MIN_PAIRS, astray, summary, trend};
-use crate::resolution::{both_negligible, have_ratio, is_negligible};
-use fsdyno_model::Sample;
+use crate::resolution::is_negligible;
+use crate::terms::{Scale, amount, figure_with_unit, printable};
+use fsdyno_model::{Better, FigureLine, FigureName, Nanos, Sample};
 use fsdyno_stats::{
-    PairedRatio, Rule, Summary, Times, Verdict, Verdicts, rank_intervals, ratio_paired, tiers,
+    PairedRatio, Rule, Summary, Times, Verdict, Verdicts, cost, costs, rank_intervals,
+    ratio_paired, tiers,
 };
-use schemars::JsonSchema;
-use serde::Serialize;
 
-/// A time of a phase.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Measure {
-    /// The time until the work had returned.
-    Return,
-    /// The time until it was durable.
-    Durable,
-}
-
-/// One time of one phase, all contenders.
+/// One figure of one phase, all contenders.
 #[derive(Debug, Clone)]
 pub struct Line {
-    /// The kind of time.
-    pub measure: Measure,
+    /// The figure.
+    pub figure: FigureName,
+    /// Its unit.
+    pub unit: String,
+    /// Which of two values is better.
+    pub better: Better,
     /// Its figures by contender; `None` if a contender has none.
     pub values: Vec<Option<Value>>,
     /// The share of the variance within blocks that the adjustment for the speed of the machine
-    /// removes; `None` if the compared times are not adjusted.
+    /// removes; `None` if the compared figures are not adjusted.
     pub removed: Option<f64>,
-    /// The compared times.
+    /// The compared figures, as costs.
     pub(super) compared: Times,
     verdicts: Verdicts,
 }
@@ -43,15 +38,19 @@ pub struct Line {
     reason = "each is a mark of its own, in any combination"
 )]
 pub struct Value {
-    /// Every figure in nanoseconds, with its block.
+    /// Every figure in the unit of its line, with its block.
     pub times: Vec<Blocked>,
-    /// The figures by which it is compared: adjusted for the speed of the machine, if that was
-    /// measured and matters.
+    /// The costs by which it is compared ([`fsdyno_stats::cost`]): adjusted for the speed of the
+    /// machine, if that was measured and matters.
     pub adjusted: Vec<Blocked>,
-    /// Median and spread, nanoseconds.
+    /// Median and spread, in the unit of its line.
     pub summary: Summary,
-    /// The ratio to the baseline, paired by block; `None` if no other contender has a figure, or if
-    /// a time is negligible.
+    /// Which of two figures is better.
+    pub better: Better,
+    /// Whether its median is a time below the resolution.
+    pub negligible: bool,
+    /// The ratio of its cost to that of the baseline, paired by block; `None` if no other contender
+    /// has a figure, or if a time is negligible.
     pub ratio: Option<PairedRatio>,
     /// Its relation to the baseline: equivalent, inconclusive, negligible, or with too few repeats,
     /// while others have enough. `None` if it is faster or slower, or if no contender has enough
@@ -74,23 +73,6 @@ pub struct Value {
     pub sensitive: bool,
 }
 
-impl Measure {
-    /// Its name in every report.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Return => "return",
-            Self::Durable => "durable",
-        }
-    }
-
-    fn of(self, sample: &Sample) -> Option<f64> {
-        match self {
-            Self::Return => Some(sample.return_ns.0 as f64),
-            Self::Durable => sample.durable_ns.map(|t| t.0 as f64),
-        }
-    }
-}
-
 impl Line {
     /// The verdict on one contender compared with another. Two negligible times are equivalent.
     pub fn verdict(&self, one: usize, other: usize) -> Option<Verdict> {
@@ -102,42 +84,98 @@ impl Line {
 
     /// Whether the times of two contenders are both negligible.
     pub(super) fn both_negligible(&self, one: usize, other: usize) -> bool {
-        let median = |at: usize| Some(self.values[at].as_ref()?.summary.median);
-        let medians = median(one).zip(median(other));
-        medians.is_some_and(|(one, other)| both_negligible(one, other))
+        let negligible = |at: usize| {
+            self.values[at]
+                .as_ref()
+                .is_some_and(|value| value.negligible)
+        };
+        negligible(one) && negligible(other)
+    }
+
+    /// The cost of a contender's median: the lowest is the best.
+    pub fn cost(&self, at: usize) -> Option<f64> {
+        let value = self.values[at].as_ref()?;
+        Some(cost(self.better, value.summary.median))
+    }
+
+    /// The contender with the best median among these.
+    pub fn best_median(&self, among: impl Iterator<Item = usize>) -> Option<usize> {
+        let known = among.filter_map(|at| Some((at, self.cost(at)?)));
+        known.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(at, _)| at)
+    }
+
+    /// Whether it is a time of the phase.
+    pub fn is_time(&self) -> bool {
+        self.figure.is_time()
+    }
+
+    /// Its name in a sentence: `time to durable`, `tps`.
+    pub fn label(&self) -> String {
+        let name = printable(self.figure.as_str());
+        if self.is_time() {
+            return format!("time to {name}");
+        }
+        name
+    }
+
+    /// A figure with its unit.
+    pub fn shown(&self, figure: f64) -> String {
+        if self.is_time() {
+            return Nanos::from_seconds(figure / 1e9).to_string();
+        }
+        amount(&self.unit, figure, false)
+    }
+
+    /// A figure with its unit: a time in the unit of the times of its phase.
+    pub(super) fn show(&self, figure: f64, times: Scale) -> String {
+        if self.is_time() {
+            return format!("{} {}", times.show(figure), times.unit());
+        }
+        amount(&self.unit, figure, false)
+    }
+
+    /// The common unit in which its figures are shown; `None` if they are shown as they are.
+    pub fn scale(&self) -> Option<Scale> {
+        let values = self.values.iter().flatten();
+        Scale::of_unit(&self.unit, values.map(|value| value.summary.median))
+    }
+
+    /// Its name with its unit: `tps, 1/s`.
+    pub fn name(&self) -> String {
+        let scale = self.scale();
+        let unit = scale.map_or(self.unit.as_str(), |scale| scale.unit());
+        figure_with_unit(self.figure.as_str(), unit)
     }
 }
 
 impl Value {
     /// Its ratio to another, paired by block. `None` if a time is negligible.
     pub fn ratio_to(&self, other: &Self) -> Option<PairedRatio> {
-        let has_ratio = have_ratio(self.summary.median, other.summary.median);
+        let has_ratio = !self.negligible && !other.negligible;
         ratio_paired(&self.adjusted, &other.adjusted).filter(|_| has_ratio)
-    }
-
-    /// Whether its median is below the resolution.
-    pub fn is_negligible(&self) -> bool {
-        is_negligible(self.summary.median)
     }
 }
 
 impl Line {
-    /// A time of a phase, from its samples by contender.
+    /// A figure of a phase, from its samples by contender. A line without verdicts is shown, and not
+    /// judged.
     pub(super) fn of(
-        measure: Measure,
+        figure: &FigureName,
         samples: &[Vec<(u32, &Sample)>],
-        (compared, verdicts): (Times, Verdicts),
+        judged: Option<&(Times, Verdicts)>,
         rule: &Rule,
     ) -> Option<Self> {
-        let times: Vec<Vec<Blocked>> = samples
-            .iter()
-            .map(|of_one| {
-                of_one
-                    .iter()
-                    .filter_map(|(block, s)| Some((*block, measure.of(s)?)))
-                    .collect()
-            })
-            .collect();
+        let line = FigureLine::of(figure, samples)?;
+        let as_measured = || (Times::without_probes(&costs(&line)), Verdicts::default());
+        let (compared, verdicts) = judged.cloned().unwrap_or_else(as_measured);
+        let is_judged = judged.is_some();
+        let FigureLine {
+            figure,
+            unit,
+            better,
+            figures: times,
+            ..
+        } = line;
         let most = times.iter().map(Vec::len).max().unwrap_or(0);
         let one_draw = rule.one_draw || most == 1;
         let several = times.iter().filter(|t| !t.is_empty()).count() > 1;
@@ -157,7 +195,7 @@ impl Line {
                         Some(Verdict::Equivalent) => Some(Outcome::Equivalent),
                         Some(Verdict::Inconclusive) => Some(Outcome::Inconclusive),
                         None if at > 0 && one_draw => Some(Outcome::OneDraw),
-                        None if at > 0 && most >= MIN_PAIRS => Some(Outcome::TooFew),
+                        None if at > 0 && most >= MIN_PAIRS && is_judged => Some(Outcome::TooFew),
                         _ => None,
                     },
                     best: false,
@@ -168,6 +206,8 @@ impl Line {
                             .any(|(_, s)| !s.warnings.is_empty() || not_warm(s).is_some()),
                     one_draw,
                     sensitive: false,
+                    better,
+                    negligible: figure.is_time() && is_negligible(summary.median),
                     not_durable: samples.iter().any(|(_, s)| s.is_not_durable()),
                     drift,
                     outliers,
@@ -178,7 +218,9 @@ impl Line {
             })
             .collect();
         let mut line = values.iter().any(Option::is_some).then_some(Self {
-            measure,
+            figure,
+            unit,
+            better,
             values,
             removed: compared.removed(),
             compared,
@@ -199,7 +241,7 @@ impl Line {
             value.best = winner == Some(at);
             let Some(base) = &base else { continue };
             value.ratio = value.ratio_to(base);
-            if at > 0 && both_negligible(value.summary.median, base.summary.median) {
+            if at > 0 && value.negligible && base.negligible {
                 value.outcome = Some(Outcome::Negligible);
             }
         }
@@ -219,8 +261,7 @@ impl Line {
         all.clone()
             .any(|a| all.clone().any(|b| verdict(a, b).is_some()))
             .then_some(())?;
-        let of = |at: &usize| self.values[*at].as_ref().map(|value| value.summary.median);
-        let medians: Vec<f64> = there.iter().filter_map(of).collect();
+        let medians: Vec<f64> = there.iter().filter_map(|at| self.cost(*at)).collect();
         let ranks = rank_intervals(there.len(), verdict).into_iter();
         let mut placed = vec![None; self.values.len()];
         for ((at, (first, last)), tier) in there.iter().zip(ranks).zip(tiers(&medians, verdict)) {

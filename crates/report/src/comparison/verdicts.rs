@@ -1,25 +1,24 @@
 //! The verdicts on contenders. All comparisons of a lab are one family, so that the family-wise
 //! error rate is limited.
 
-use super::Measure;
-use fsdyno_model::{Metric, ResultSet};
+use fsdyno_model::{FigureName, ResultSet};
 use fsdyno_stats::{Rule, Times, Verdict, Verdicts, judge_table};
 use std::collections::BTreeMap;
 
-/// The verdicts of all lines of times.
+/// The verdicts of all compared lines.
 #[derive(Debug, Clone)]
 pub struct LineVerdicts {
     rule: Rule,
-    lines: BTreeMap<(usize, usize, bool), (Times, Verdicts)>,
+    lines: BTreeMap<(usize, usize, FigureName), (Times, Verdicts)>,
 }
 
 impl LineVerdicts {
     /// Judges the contenders of a run of one lab.
     pub fn of(set: &ResultSet) -> Self {
-        let (rule, lines) = (Rule::of(&set.run), set.time_lines());
+        let (rule, lines) = (Rule::of(&set.run), set.compared_lines());
         let keys = lines
             .iter()
-            .map(|l| (l.workload, l.phase, l.metric == Metric::Durable));
+            .map(|l| (l.workload, l.phase, l.figure.clone()));
         let times: Vec<Times> = lines.iter().map(Times::from).collect();
         let verdicts = judge_table(&times.iter().collect::<Vec<_>>(), &rule);
         Self {
@@ -28,17 +27,22 @@ impl LineVerdicts {
         }
     }
 
-    /// The compared times of one line, with their verdicts.
-    pub fn line(&self, workload: usize, phase: usize, measure: Measure) -> (Times, Verdicts) {
-        let key = (workload, phase, measure == Measure::Durable);
-        self.lines.get(&key).cloned().unwrap_or_default()
+    /// The compared costs of one line, with their verdicts; none if it is not judged.
+    pub fn line(
+        &self,
+        workload: usize,
+        phase: usize,
+        figure: &FigureName,
+    ) -> Option<&(Times, Verdicts)> {
+        self.lines.get(&(workload, phase, figure.clone()))
     }
 
     /// The verdicts of the whole time: to durable if there is one, else to return.
     pub fn whole(&self, workload: usize, phase: usize) -> Verdicts {
-        let durable = self.lines.get(&(workload, phase, true)).cloned();
-        let (_, verdicts) = durable.unwrap_or_else(|| self.line(workload, phase, Measure::Return));
-        verdicts
+        let line = |figure| self.line(workload, phase, figure);
+        let line = line(&FigureName::DURABLE).or_else(|| line(&FigureName::RETURN));
+        line.map(|(_, verdicts)| verdicts.clone())
+            .unwrap_or_default()
     }
 
     /// The rule of the verdicts.

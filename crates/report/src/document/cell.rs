@@ -2,7 +2,8 @@
 //! everywhere, the page sorts by it, and CSV has it without rounding.
 
 use crate::resolution::BOTH_NEGLIGIBLE;
-use fsdyno_model::{Bytes, Nanos};
+use fsdyno_model::{Better, Bytes, Nanos};
+use fsdyno_stats::Verdict;
 
 /// A cell.
 #[derive(Debug, Clone, PartialEq)]
@@ -128,6 +129,9 @@ pub enum RatioTo {
         interval: Option<(f64, f64)>,
         /// The outcome to mark: equivalent or inconclusive.
         outcome: Option<Outcome>,
+        /// Which of two figures is better. If the higher one is, the ratio is that of the baseline to
+        /// it, so that a ratio above 1 is worse in any case.
+        better: Better,
     },
 }
 
@@ -144,6 +148,10 @@ pub enum Outcome {
     Fewer,
     /// Its count is higher.
     More,
+    /// Its figure is higher, which is better.
+    Gain,
+    /// Its figure is lower, which is worse.
+    Loss,
     /// The difference is within the margin.
     Equivalent,
     /// The figures do not show which is faster.
@@ -181,6 +189,31 @@ pub struct VerdictCell {
 }
 
 impl Outcome {
+    /// The outcome of a verdict on a time, or on another figure.
+    pub fn of_verdict(verdict: Option<Verdict>, is_time: bool, better: Better) -> Self {
+        let higher = better == Better::Higher;
+        match verdict {
+            Some(Verdict::Faster) if is_time => Self::Faster,
+            Some(Verdict::Slower) if is_time => Self::Slower,
+            Some(Verdict::Faster) if higher => Self::Gain,
+            Some(Verdict::Slower) if higher => Self::Loss,
+            Some(Verdict::Faster) => Self::Fewer,
+            Some(Verdict::Slower) => Self::More,
+            Some(Verdict::Equivalent) => Self::Equivalent,
+            Some(Verdict::Inconclusive) => Self::Inconclusive,
+            None => Self::TooFew,
+        }
+    }
+
+    /// Whether it is better than what it is compared with; `None` if it is neither better nor worse.
+    pub fn is_better(self) -> Option<bool> {
+        match self {
+            Self::Faster | Self::Fewer | Self::Gain => Some(true),
+            Self::Slower | Self::More | Self::Loss => Some(false),
+            _ => None,
+        }
+    }
+
     /// The outcome as one word.
     pub fn word(self) -> &'static str {
         match self {
@@ -188,7 +221,8 @@ impl Outcome {
             Self::Faster => "faster",
             Self::Slower => "slower",
             Self::Fewer => "fewer",
-            Self::More => "more",
+            Self::Loss => "less",
+            Self::More | Self::Gain => "more",
             Self::Equivalent => "equivalent",
             Self::Inconclusive => "inconclusive",
             Self::TooFew => "too few repeats",
@@ -205,6 +239,7 @@ impl RatioTo {
             middle,
             interval: None,
             outcome: None,
+            better: Better::Neither,
         })
     }
 
@@ -213,11 +248,15 @@ impl RatioTo {
     pub fn without_interval(self) -> Self {
         match self {
             Self::Of {
-                middle, outcome, ..
+                middle,
+                outcome,
+                better,
+                ..
             } => Self::Of {
                 middle,
                 interval: None,
                 outcome,
+                better,
             },
             other => other,
         }

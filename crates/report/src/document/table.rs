@@ -287,7 +287,12 @@ impl Group {
 
     /// The unit of its times; `m:ss` with `clock`.
     pub fn scale_as(&self, clock: bool) -> Option<Scale> {
-        self.scale
-            .map(|scale| if clock { Scale::Clock } else { scale })
+        self.scale.map(|scale| {
+            if clock && scale.is_of_times() {
+                Scale::Clock
+            } else {
+                scale
+            }
+        })
     }
 }

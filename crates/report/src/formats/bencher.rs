@@ -5,7 +5,7 @@
 use super::exported;
 use crate::comparison::labs::has_faults;
 use crate::format::ReportError;
-use fsdyno_model::{Metric, ResultSet};
+use fsdyno_model::ResultSet;
 use serde_json::{Map, Value, json};
 
 /// Renders the medians of a run, with the minimum and the maximum as bounds.
@@ -18,12 +18,11 @@ pub fn render(set: &ResultSet) -> Result<Vec<u8>, ReportError> {
         ""
     };
     let mut benchmarks = Map::new();
-    for one in exported(set, &Metric::ALL) {
-        let measure = match one.metric {
-            Metric::Return => "time-to-return",
-            Metric::Durable => "time-to-durable",
-            Metric::Blocks => "kernel-blocks",
-            Metric::Instructions => "instructions",
+    for one in exported(set) {
+        let measure = if one.figure.is_time() {
+            format!("time-to-{}", one.figure)
+        } else {
+            one.name()
         };
         let name = format!("{}/{}/{}{disks}", one.contender, one.workload, one.phase);
         let metric = json!({
@@ -33,7 +32,7 @@ pub fn render(set: &ResultSet) -> Result<Vec<u8>, ReportError> {
         });
         let benchmark = benchmarks.entry(name).or_insert_with(|| json!({}));
         if let Value::Object(measures) = benchmark {
-            measures.insert(measure.to_owned(), metric);
+            measures.insert(measure, metric);
         }
     }
     super::json::render(&benchmarks).map_err(|source| ReportError::Json {

@@ -4,7 +4,7 @@ use crate::document::{Cell, Compared, Figure, Group, Number, Outcome, RatioTo, R
 use crate::resolution::BOTH_NEGLIGIBLE;
 use crate::terms::{self, Scale, grouped};
 use fsdyno_model::units::three_digits;
-use fsdyno_model::{Bytes, Nanos};
+use fsdyno_model::{Better, Bytes, Nanos};
 
 /// The symbols of a renderer.
 #[derive(Debug, Clone, Copy)]
@@ -127,7 +127,8 @@ impl Style {
                 middle,
                 interval,
                 outcome,
-            } => (self.judged(middle, outcome), interval),
+                better,
+            } => self.of_baseline(middle, interval, outcome, better),
         };
         let number = |value| self.number(value, figure.number, scale);
         let value = number(figure.value);
@@ -168,6 +169,26 @@ impl Style {
             Number::MeasuredSeconds | Number::Significant => terms::significant(value),
             Number::Published | Number::PublishedSeconds => terms::published(value),
         }
+    }
+
+    /// A ratio to the baseline, with its interval. If the higher figure is better it says which one
+    /// is higher: `2.52x lower`.
+    fn of_baseline(
+        self,
+        ratio: f64,
+        interval: Option<(f64, f64)>,
+        outcome: Option<Outcome>,
+        better: Better,
+    ) -> (String, Option<(f64, f64)>) {
+        if better != Better::Higher {
+            return (self.judged(ratio, outcome), interval);
+        }
+        if ratio >= 1.0 {
+            return (format!("{} lower", self.judged(ratio, outcome)), interval);
+        }
+        let inverse = self.judged(1.0 / ratio, outcome);
+        let interval = interval.map(|(low, high)| (1.0 / high, 1.0 / low));
+        (format!("{inverse} higher"), interval)
     }
 
     /// A ratio with the mark of its outcome.

@@ -15,23 +15,47 @@ use crate::document::{Document, Table};
 use crate::figures::summary;
 use crate::format::{Format, ReportError};
 use crate::options::Options;
-use fsdyno_model::{Metric, ResultSet};
+use fsdyno_model::guest_kernel_time;
+use fsdyno_model::hardware::is_count;
+use fsdyno_model::{Better, FigureName, ResultSet};
 use fsdyno_stats::Summary;
 use serde::Serialize;
+use std::collections::BTreeSet;
 
 /// The figures of a contender in a phase, for formats of other programs.
 struct Exported<'a> {
     contender: &'a str,
     workload: &'a str,
     phase: &'a str,
-    metric: Metric,
+    figure: FigureName,
+    unit: String,
+    better: Better,
     summary: Summary,
 }
 
-/// These metrics of a run, by phase, then by contender.
-fn exported<'a>(set: &'a ResultSet, metrics: &[Metric]) -> impl Iterator<Item = Exported<'a>> {
+impl Exported<'_> {
+    /// The name of its figure in other programs. Those of the kernel's blocks and of times are
+    /// older than that of the figure.
+    fn name(&self) -> String {
+        if self.figure == FigureName::BLOCKS {
+            return "kernel-blocks".to_owned();
+        }
+        self.figure.to_string()
+    }
+}
+
+/// All figures of a run, defined and reported, by phase, then by contender.
+fn exported(set: &ResultSet) -> impl Iterator<Item = Exported<'_>> {
     let plan = &set.run.plan;
-    set.lines_of(metrics).into_iter().flat_map(move |line| {
+    let samples = set.cells.iter().flat_map(|cell| &cell.samples);
+    let reported = samples.flat_map(|sample| &sample.figures);
+    let reported: BTreeSet<FigureName> = reported
+        .filter(|figure| !is_count(figure) && !guest_kernel_time::is_it(figure))
+        .map(|figure| FigureName::new(&figure.name))
+        .collect();
+    let figures: BTreeSet<FigureName> = FigureName::all().chain(reported).collect();
+    let figures: Vec<FigureName> = figures.into_iter().collect();
+    set.lines_of(&figures).into_iter().flat_map(move |line| {
         let workload = &plan.workloads[line.workload];
         let both = plan.contenders.iter().zip(line.figures);
         both.filter_map(move |(contender, figures)| {
@@ -39,7 +63,9 @@ fn exported<'a>(set: &'a ResultSet, metrics: &[Metric]) -> impl Iterator<Item = 
                 contender: &contender.label,
                 workload: &workload.name,
                 phase: &workload.phases[line.phase].label,
-                metric: line.metric,
+                figure: line.figure.clone(),
+                unit: line.unit.clone(),
+                better: line.better,
                 summary: summary(&figures)?,
             })
         })

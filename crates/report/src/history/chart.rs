@@ -1,10 +1,9 @@
 //! The charts of a history: a line for each contender, with the levels between its steps.
 
-use super::figures::{amount, axis, change, heading};
+use super::figures::{axis, change, heading};
 use super::json::{History, SeriesHistory};
 use crate::charts::{Axis, Chart, Kind, Mark, Panel, Scale, Series, Unit};
-use crate::terms;
-use fsdyno_model::CounterUnit;
+use crate::terms::{self, amount};
 
 /// With a larger ratio of the largest to the smallest figure, the axis begins at zero.
 const FAR: f64 = 1.5;
@@ -21,7 +20,7 @@ pub fn charts(history: &History) -> Vec<Chart> {
 pub(super) fn of_phase(history: &History, number: usize, phase: &[SeriesHistory]) -> Option<Chart> {
     let first = phase.first()?;
     let names = axis(history, phase);
-    let metric = history.metric;
+    let metric = &history.metric;
     let contenders = phase.iter().map(|one| terms::printable(&one.name()));
     let title = heading(history, first);
     let mut chart = Chart {
@@ -49,22 +48,18 @@ pub(super) fn of_phase(history: &History, number: usize, phase: &[SeriesHistory]
             .push("The vertical axis does not start at zero.".to_owned());
         Scale::Linear
     };
-    let unit = match metric.unit() {
-        CounterUnit::Nanoseconds => Unit::Nanoseconds,
-        CounterUnit::Bytes => Unit::Bytes,
-        CounterUnit::Count => Unit::Count,
-    };
+    let unit = Unit::of(&history.unit);
     let series = phase.iter().enumerate().map(|(contender, one)| Series {
         contender,
         marks: marks(history, one, &names),
     });
     chart.panels.push(Panel {
-        title: metric.name().to_owned(),
+        title: metric.as_str().to_owned(),
         x: Axis {
             names: names.clone(),
             ..Axis::of(history.by.name(), Unit::Count, Scale::Linear)
         },
-        y: Some(Axis::of(metric.name(), unit, scale)),
+        y: Some(Axis::of(metric.as_str(), unit, scale)),
         rows: Vec::new(),
         series: series.collect(),
     });
@@ -77,7 +72,6 @@ pub(super) fn of_phase(history: &History, number: usize, phase: &[SeriesHistory]
 
 /// The levels as one line, and the figures.
 fn marks(history: &History, series: &SeriesHistory, names: &[String]) -> Vec<Mark> {
-    let metric = history.metric;
     let name = terms::printable(&series.name());
     let place = |label: &str| {
         names
@@ -139,7 +133,7 @@ fn marks(history: &History, series: &SeriesHistory, names: &[String]) -> Vec<Mar
             label: format!(
                 "{name}, {}: {}",
                 point.label,
-                amount(metric, point.figure, series.exact)
+                amount(&history.unit, point.figure, series.exact)
             ),
         })
     }));

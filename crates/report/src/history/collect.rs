@@ -7,7 +7,7 @@ use crate::compare::differences;
 use crate::comparison::warnings::about_work_of_run;
 use crate::lists::unique;
 use crate::terms;
-use fsdyno_model::{Contender, ContenderKernel, Counter, Outcome, Plan, ResultSet};
+use fsdyno_model::{Better, Contender, ContenderKernel, FigureName, Outcome, Plan, ResultSet};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
@@ -26,7 +26,7 @@ pub enum NoHistory {
         "the selected runs have no figure of `{metric}`. Choose another --metric, or measure it: \
          docs/history.md"
     )]
-    NoFigures { metric: Counter },
+    NoFigures { metric: FigureName },
     /// No run has a commit.
     #[error(
         "no selected run has a commit. Add it with: fsdyno runs tag RUN commit-HASH, or use --by \
@@ -39,6 +39,8 @@ pub enum NoHistory {
 #[derive(Debug)]
 pub struct Collector {
     selection: Selection,
+    /// The unit of the followed figure, and its direction.
+    unit: (String, Better),
     series: Vec<Collected>,
     labels: BTreeSet<String>,
     phases: BTreeSet<String>,
@@ -52,6 +54,7 @@ impl Collector {
     pub fn new(selection: Selection) -> Self {
         Self {
             selection,
+            unit: (String::new(), Better::Neither),
             series: Vec::new(),
             labels: BTreeSet::new(),
             phases: BTreeSet::new(),
@@ -80,7 +83,8 @@ impl Collector {
                 names.is_empty() || names.iter().any(|name| may_be(name, contender))
             })
             .collect();
-        let mut found: BTreeMap<(usize, usize, u32), BTreeMap<Counter, Vec<f64>>> = BTreeMap::new();
+        let mut found: BTreeMap<(usize, usize, u32), BTreeMap<FigureName, Vec<f64>>> =
+            BTreeMap::new();
         let measured = set.cells.iter();
         for record in measured.filter(|record| record.outcome == Outcome::Measured) {
             let at = record.cell.contender as usize;
@@ -97,15 +101,20 @@ impl Collector {
                     continue;
                 }
                 let figures = found.entry((at, workload, sample.phase)).or_default();
-                for counter in Counter::ALL {
-                    if let Some(figure) = counter.of(sample) {
-                        figures.entry(counter).or_default().push(figure as f64);
+                let metric = self.selection.metric();
+                if let Some(reading) = metric.read(sample) {
+                    self.unit = (reading.unit.to_owned(), reading.better);
+                }
+                let followed = metric.definition().is_none().then(|| metric.clone());
+                for name in FigureName::all().chain(followed) {
+                    if let Some(figure) = name.value(sample) {
+                        figures.entry(name).or_default().push(figure);
                     }
                 }
             }
         }
         for ((at, workload, phase), figures) in found {
-            if !figures.contains_key(&self.selection.metric()) {
+            if !figures.contains_key(self.selection.metric()) {
                 continue;
             }
             let observation = observation(&run, set, at, figures);
@@ -126,7 +135,7 @@ impl Collector {
     fn insert(&mut self, plan: Plan, phase: String, one: Observation) {
         let (contender, workload) = (plan.contenders[0].clone(), plan.workloads[0].name.clone());
         // Without a processor, virtual time is the same whether the kernel counts or not.
-        let counted = plan.cpu.is_none() || one.figures.contains_key(&Counter::Blocks);
+        let counted = plan.cpu.is_none() || one.figures.contains_key(&FigureName::BLOCKS);
         let known = self.series.iter_mut().find(|series| {
             series.contender.label == contender.label
                 && series.workload == workload
@@ -162,7 +171,7 @@ impl Collector {
         });
         if self.series.is_empty() {
             if self.without_commit.is_empty() {
-                let metric = self.selection.metric();
+                let metric = self.selection.metric().clone();
                 return Err(NoHistory::NoFigures { metric });
             }
             return Err(NoHistory::NoCommits);
@@ -200,7 +209,9 @@ impl Collector {
         Ok(History {
             schema: History::SCHEMA,
             by: self.selection.by,
-            metric: self.selection.metric(),
+            metric: self.selection.metric().clone(),
+            unit: self.unit.0,
+            better: self.unit.1,
             runs: runs.len(),
             axis,
             series,
@@ -384,7 +395,7 @@ fn observation(
     run: &Rc<RunFacts>,
     set: &ResultSet,
     contender: usize,
-    figures: BTreeMap<Counter, Vec<f64>>,
+    figures: BTreeMap<FigureName, Vec<f64>>,
 ) -> Observation {
     let plan = &set.run.plan;
     let kernel = set.kernel_of(contender).unwrap_or("unknown").to_owned();

@@ -2,14 +2,15 @@
 
 use super::LEVEL;
 use super::chart;
-use super::figures::{amount, axis, change, heading};
+use super::figures::{axis, change, heading};
 use super::json::{History, Moved, Point, SeriesHistory, Step};
 use crate::document::{
     Block, Cell, Column, Document, Filter, Group, Item, Label, Overflow, Row, Section, Table, Text,
     Tone,
 };
-use crate::terms;
-use fsdyno_model::{Counter, CounterUnit};
+use crate::terms::{self, amount};
+use fsdyno_model::Better;
+use fsdyno_model::figures::NANOSECONDS;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
@@ -58,7 +59,7 @@ pub const SCREENS: [Screen; 8] = [
 
 /// Builds the document.
 pub fn document(history: &History, screen: Screen) -> Document {
-    let (metric, by) = (history.metric, history.by);
+    let (metric, by) = (&history.metric, history.by);
     let mut document = Document::new(format!("History of {metric} by {by}"));
     document.lead = vec![lead(history)];
     let contenders = history.series.iter().map(SeriesHistory::name);
@@ -101,7 +102,7 @@ fn lead(history: &History) -> Text {
 }
 
 fn legend(history: &History) -> Text {
-    let mut text = format!("Medians of {}. ", description(history.metric));
+    let mut text = format!("Medians of {}. ", history.metric.about());
     let margins = |exact: bool| {
         let series = history.series.iter().filter(move |one| one.exact == exact);
         let margins: BTreeSet<String> = series.map(|one| terms::percent(one.margin)).collect();
@@ -127,26 +128,6 @@ fn legend(history: &History) -> Text {
     text.into()
 }
 
-fn description(metric: Counter) -> &'static str {
-    match metric {
-        Counter::Durable => "the time until durable (until return if a phase only reads)",
-        Counter::Return => "the time until the work returned",
-        Counter::Cpu => "the processor time of the workers",
-        Counter::Blocks => "the basic blocks that the kernel executed",
-        Counter::Instructions => "the instructions that processors counted",
-        Counter::Requests => "the requests to the devices",
-        Counter::Reads => "the read requests",
-        Counter::Writes => "the write requests",
-        Counter::Discards => "the discard requests",
-        Counter::Flushes => "the flush requests",
-        Counter::Bytes => "the bytes read and written",
-        Counter::ReadBytes => "the bytes read",
-        Counter::WrittenBytes => "the bytes written",
-        Counter::Seeks => "the requests that begin elsewhere than the previous one ended",
-        Counter::Extents => "the extents of all files",
-    }
-}
-
 fn section(history: &History, number: usize, phase: &[SeriesHistory], has_table: bool) -> Section {
     let heading = phase.first().map(|one| heading(history, one));
     let mut section = Section::new(format!("phase-{}", number + 1), heading.unwrap_or_default());
@@ -155,7 +136,7 @@ fn section(history: &History, number: usize, phase: &[SeriesHistory], has_table:
     }
     let steps = phase.iter().flat_map(|series| {
         let steps = series.steps.iter();
-        steps.map(move |step| item(history.metric, series, step))
+        steps.map(move |step| item(history, series, step))
     });
     section.blocks.push(Block::List(steps.collect()));
     let notes = phase.iter().filter_map(|series| {
@@ -173,9 +154,7 @@ fn section(history: &History, number: usize, phase: &[SeriesHistory], has_table:
 
 fn table(history: &History, phase: &[SeriesHistory]) -> Table {
     let rows = axis(history, phase).into_iter().map(|label| {
-        let cells = phase
-            .iter()
-            .map(|series| cell(history.metric, series, &label));
+        let cells = phase.iter().map(|series| cell(history, series, &label));
         Row::new(label.clone(), cells.collect())
     });
     let names = phase.iter().map(|one| terms::printable(&one.name()));
@@ -186,12 +165,12 @@ fn table(history: &History, phase: &[SeriesHistory]) -> Table {
     }
 }
 
-fn cell(metric: Counter, series: &SeriesHistory, label: &str) -> Cell {
+fn cell(history: &History, series: &SeriesHistory, label: &str) -> Cell {
     let found = series.points.iter().position(|point| point.label == label);
     let Some(at) = found else {
         return Cell::Unknown;
     };
-    let figure = amount(metric, series.points[at].figure, series.exact);
+    let figure = amount(&history.unit, series.points[at].figure, series.exact);
     let steps = series.steps.iter().filter(|step| step.point == at);
     let steps: Vec<String> = steps
         .map(|step| format!(" {}", change(step.before, step.after)))
@@ -199,17 +178,22 @@ fn cell(metric: Counter, series: &SeriesHistory, label: &str) -> Cell {
     Cell::Text(format!("{figure}{}", steps.concat()))
 }
 
-fn item(metric: Counter, series: &SeriesHistory, step: &Step) -> Item {
-    let slower = step.after > step.before;
-    let lead = match (slower, metric.unit()) {
-        (true, CounterUnit::Nanoseconds) => "slower",
-        (false, CounterUnit::Nanoseconds) => "faster",
+fn item(history: &History, series: &SeriesHistory, step: &Step) -> Item {
+    let rises = step.after > step.before;
+    let lead = match (rises, &*history.unit) {
+        (true, NANOSECONDS) => "slower",
+        (false, NANOSECONDS) => "faster",
         (true, _) => "more",
         (false, _) => "fewer",
     };
+    let tone = match history.better {
+        Better::Neither => Tone::Plain,
+        better if rises == (better == Better::Higher) => Tone::Good,
+        _ => Tone::Bad,
+    };
     let contender = terms::printable(&series.name());
     let chance = step.p.map_or_else(String::new, |p| format!(", p = {p:.3}"));
-    let figure = |value| amount(metric, value, series.exact);
+    let figure = |value| amount(&history.unit, value, series.exact);
     let text = format!(
         "{contender} at {}: {}, {} -> {}{chance}",
         step.to,
@@ -240,7 +224,7 @@ fn item(metric: Counter, series: &SeriesHistory, step: &Step) -> Item {
     Item {
         more,
         contender: Some(contender),
-        ..Item::new(lead, if slower { Tone::Bad } else { Tone::Good }, text)
+        ..Item::new(lead, tone, text)
     }
 }
 
@@ -254,7 +238,8 @@ pub(crate) fn listed(all: &[Moved]) -> String {
 }
 
 fn moved(moved: &Moved) -> String {
-    let figure = |value| amount(moved.metric, value, true);
+    let unit = moved.metric.definition().map_or("", |one| one.unit);
+    let figure = |value| amount(unit, value, true);
     format!(
         "{} {} -> {} ({})",
         moved.metric,
@@ -266,7 +251,7 @@ fn moved(moved: &Moved) -> String {
 
 /// A point of a series, for CSV.
 struct Line<'a> {
-    metric: Counter,
+    history: &'a History,
     series: &'a SeriesHistory,
     point: &'a Point,
     step: Option<&'a Step>,
@@ -283,8 +268,8 @@ const COLUMNS: [Field; 14] = [
     ("commit", |l| Cell::known(l.point.commit.as_deref(), text)),
     ("started", |l| text(&terms::date(l.point.started_unix_ns))),
     ("runs", |l| text(&l.point.runs.join(" "))),
-    ("metric", |l| text(l.metric.name())),
-    ("unit", |l| text(unit(l.metric))),
+    ("metric", |l| text(l.history.metric.as_str())),
+    ("unit", |l| text(&l.history.unit)),
     ("figure", |l| Cell::Number(l.point.figure)),
     ("low", |l| Cell::Number(l.point.low)),
     ("high", |l| Cell::Number(l.point.high)),
@@ -298,20 +283,12 @@ fn text(text: &str) -> Cell {
     Cell::Text(terms::printable(text))
 }
 
-fn unit(metric: Counter) -> &'static str {
-    match metric.unit() {
-        CounterUnit::Nanoseconds => "ns",
-        CounterUnit::Bytes => "B",
-        CounterUnit::Count => "",
-    }
-}
-
 /// The figures as a table for CSV: a row for each point of each series.
 pub fn figures(history: &History) -> Table {
     let groups = history.series.iter().map(|series| {
         let rows = series.points.iter().enumerate().map(|(at, point)| {
             let line = Line {
-                metric: history.metric,
+                history,
                 series,
                 point,
                 step: series.steps.iter().find(|step| step.point == at),

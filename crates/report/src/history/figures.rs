@@ -1,8 +1,7 @@
 //! The text form of the figures of a history: amounts, changes, places and headings.
 
 use super::json::{History, SeriesHistory};
-use crate::terms::{self, Scale, grouped, whole};
-use fsdyno_model::{Bytes, Counter, CounterUnit};
+use crate::terms;
 use std::collections::BTreeSet;
 
 /// The name of a phase in headings.
@@ -18,33 +17,6 @@ pub(super) fn axis(history: &History, phase: &[SeriesHistory]) -> Vec<String> {
     let used: BTreeSet<&String> = points.map(|point| &point.label).collect();
     let all = history.axis.iter();
     all.filter(|label| used.contains(label)).cloned().collect()
-}
-
-/// A figure with its unit. A figure without noise has five digits.
-pub(super) fn amount(metric: Counter, value: f64, exact: bool) -> String {
-    match metric.unit() {
-        CounterUnit::Nanoseconds => {
-            let scale = Scale::of_times(std::iter::once(value));
-            let number = if exact && scale.ns() > 1.0 {
-                five_digits(value / scale.ns())
-            } else {
-                scale.show(value)
-            };
-            format!("{number} {}", scale.unit())
-        }
-        CounterUnit::Bytes => Bytes(whole(value)).to_string(),
-        CounterUnit::Count => grouped(whole(value)),
-    }
-}
-
-fn five_digits(value: f64) -> String {
-    let digits = match value {
-        v if v >= 999.95 => 1,
-        v if v >= 99.995 => 2,
-        v if v >= 9.9995 => 3,
-        _ => 4,
-    };
-    format!("{value:.digits$}")
 }
 
 /// A relative change: `+5.2 %`, `+0.12 %`, `2.50x`.
@@ -77,8 +49,5 @@ mod tests {
         ] {
             assert_eq!(change(before, after), text);
         }
-        assert_eq!(amount(Counter::Durable, 1.234_56e9, true), "1.2346 s");
-        assert_eq!(amount(Counter::Durable, 1.234_56e9, false), "1.23 s");
-        assert_eq!(amount(Counter::Flushes, 12_345.0, true), "12,345");
     }
 }

@@ -3,7 +3,7 @@
 use super::By;
 use crate::compare::Difference;
 use crate::comparison::warnings::run_prefix;
-use fsdyno_model::Counter;
+use fsdyno_model::{Better, FigureName};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -16,8 +16,12 @@ pub struct History {
     pub schema: u32,
     /// The horizontal axis.
     pub by: By,
-    /// The figure that is followed: nanoseconds, bytes or a count.
-    pub metric: Counter,
+    /// The figure that is followed.
+    pub metric: FigureName,
+    /// Its unit: `ns`, `B`, `1/s`; empty for a count.
+    pub unit: String,
+    /// Which of two values is better.
+    pub better: Better,
     /// The number of runs that have points.
     pub runs: usize,
     /// The names of the places on the axis, in order.
@@ -106,7 +110,7 @@ pub struct Step {
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct Moved {
     /// The figure.
-    pub metric: Counter,
+    pub metric: FigureName,
     /// Its level before.
     pub before: f64,
     /// Its level after.
@@ -117,7 +121,7 @@ pub struct Moved {
 
 impl History {
     /// The version of the structure this program writes.
-    pub const SCHEMA: u32 = 1;
+    pub const SCHEMA: u32 = 2;
 
     /// The steps of all series.
     pub fn steps(&self) -> usize {

@@ -20,7 +20,7 @@ pub use document::{SCREENS, Screen, document, figures};
 pub use json::{History, Moved, Point, SeriesHistory, Step};
 pub(crate) use steps::moved;
 
-use fsdyno_model::Counter;
+use fsdyno_model::FigureName;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt;
@@ -42,7 +42,7 @@ pub struct Selection {
     /// The horizontal axis.
     pub by: By,
     /// The figure to follow; by default the time to durable.
-    pub metric: Option<Counter>,
+    pub metric: Option<FigureName>,
     /// The smallest change that is a step; by default [`EXACT_MARGIN`] for figures without noise,
     /// and else the margin of the last run.
     pub margin: Option<f64>,
@@ -52,8 +52,8 @@ pub struct Selection {
 
 impl Selection {
     /// The figure to follow.
-    pub fn metric(&self) -> Counter {
-        self.metric.unwrap_or(Counter::Durable)
+    pub fn metric(&self) -> &FigureName {
+        self.metric.as_ref().unwrap_or(&FigureName::DURABLE)
     }
 }
 

@@ -1,6 +1,6 @@
 //! A series of comparable figures, and the figures of one run in it.
 
-use fsdyno_model::{Contender, Counter, Plan, Provenance};
+use fsdyno_model::{Contender, FigureName, Plan, Provenance};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -26,8 +26,8 @@ pub(super) struct Observation {
     pub exact: bool,
     /// The margin of the plan.
     pub margin: f64,
-    /// The samples by counter.
-    pub figures: BTreeMap<Counter, Vec<f64>>,
+    /// The samples by figure.
+    pub figures: BTreeMap<FigureName, Vec<f64>>,
     /// Its place on the axis.
     pub place: usize,
 }

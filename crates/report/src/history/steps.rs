@@ -6,7 +6,7 @@ use super::{EXACT_MARGIN, LEVEL, Selection};
 use crate::compare::differences;
 use crate::resolution::both_negligible;
 use crate::terms;
-use fsdyno_model::{Counter, CounterUnit};
+use fsdyno_model::{FigureDefinition, FigureName, Source};
 use fsdyno_stats::{ChangePoint, Detection, Summary, change_points};
 
 /// The fewest runs in which a step can be significant: the best split of 10 has a chance of
@@ -23,7 +23,7 @@ pub(super) fn series(
 ) -> SeriesHistory {
     let metric = selection.metric();
     let observations = &collected.observations;
-    let exact = observations.iter().all(|one| one.exact) && is_exact(metric);
+    let exact = observations.iter().all(|one| one.exact) && metric.is_exact_in_virtual_time();
     let last = observations
         .iter()
         .max_by_key(|one| one.run.started_unix_ns);
@@ -57,7 +57,7 @@ pub(super) fn series(
     } else {
         context.noisy_steps(observations)
     };
-    if metric.unit() == CounterUnit::Nanoseconds {
+    if metric.is_time() {
         steps.retain(|step| !both_negligible(step.before, step.after));
     }
     let note = (!exact && observations.len() < MIN_NOISY_RUNS).then(|| {
@@ -79,18 +79,13 @@ pub(super) fn series(
     }
 }
 
-/// Whether a figure has no noise in virtual time.
-fn is_exact(metric: Counter) -> bool {
-    !matches!(metric, Counter::Cpu | Counter::Instructions)
-}
-
 /// The median of the samples of one run.
-fn of_run(one: &Observation, counter: Counter) -> Option<f64> {
-    Some(Summary::of(one.figures.get(&counter)?)?.median)
+fn of_run(one: &Observation, counter: &FigureName) -> Option<f64> {
+    Some(Summary::of(one.figures.get(counter)?)?.median)
 }
 
 /// The figure of several runs. Exact figures are equal; if they are not, the last run counts.
-fn of_group(group: &[Observation], counter: Counter, exact: bool) -> Option<f64> {
+fn of_group(group: &[Observation], counter: &FigureName, exact: bool) -> Option<f64> {
     let medians: Vec<f64> = group
         .iter()
         .filter_map(|one| of_run(one, counter))
@@ -101,8 +96,8 @@ fn of_group(group: &[Observation], counter: Counter, exact: bool) -> Option<f64>
     Some(Summary::of(&medians)?.median)
 }
 
-fn point(group: &[Observation], label: String, metric: Counter, exact: bool) -> Option<Point> {
-    let samples = group.iter().filter_map(|one| one.figures.get(&metric));
+fn point(group: &[Observation], label: String, metric: &FigureName, exact: bool) -> Option<Point> {
+    let samples = group.iter().filter_map(|one| one.figures.get(metric));
     let samples: Vec<f64> = samples.flatten().copied().collect();
     let first = &group[0];
     let mut runs: Vec<String> = group.iter().map(|one| one.run.id.clone()).collect();
@@ -124,13 +119,13 @@ fn point(group: &[Observation], label: String, metric: Counter, exact: bool) -> 
 fn contradiction(
     group: &[Observation],
     point: &Point,
-    metric: Counter,
+    metric: &FigureName,
     name: &str,
 ) -> Option<String> {
     let last = group.last()?;
     let same = |one: &&Observation| one.run.provenance.fsdyno == last.run.provenance.fsdyno;
     let figures = group.iter().filter(same).filter_map(|one| {
-        let figures = one.figures.get(&metric)?;
+        let figures = one.figures.get(metric)?;
         Some((&one.run.id, figures))
     });
     // Each draw is compared with the same draw of the first run.
@@ -150,7 +145,7 @@ fn contradiction(
 
 /// The input from which steps are computed.
 struct Context<'a> {
-    metric: Counter,
+    metric: &'a FigureName,
     margin: f64,
     groups: &'a [&'a [Observation]],
     points: &'a [Point],
@@ -225,7 +220,7 @@ impl Context<'_> {
         };
         let moved = moved(self.margin, |counter| {
             let figure = |group| of_group(group, counter, exact);
-            (counter != self.metric).then_some([figure(old)?, figure(new)?])
+            (*counter != *self.metric).then_some([figure(old)?, figure(new)?])
         });
         let changed = differences::of_machines(&last.run.provenance, &first.run.provenance);
         Step {
@@ -250,9 +245,9 @@ impl Context<'_> {
 
 /// The counters that changed by more than the margin, the largest change first. `of` returns both
 /// figures of a counter; none if it was not measured.
-pub(crate) fn moved(margin: f64, of: impl Fn(Counter) -> Option<[f64; 2]>) -> Vec<Moved> {
-    let figures = Counter::ALL.into_iter().filter_map(|metric| {
-        let [before, after] = of(metric)?;
+pub(crate) fn moved(margin: f64, of: impl Fn(&FigureName) -> Option<[f64; 2]>) -> Vec<Moved> {
+    let figures = FigureName::all().filter(is_counter).filter_map(|metric| {
+        let [before, after] = of(&metric)?;
         Some(Moved {
             metric,
             before,
@@ -266,6 +261,15 @@ pub(crate) fn moved(margin: f64, of: impl Fn(Counter) -> Option<[f64; 2]>) -> Ve
     let size = |moved: &Moved| moved.ratio.map_or(f64::INFINITY, |ratio| ratio.ln().abs());
     moved.sort_by(|one, other| size(other).total_cmp(&size(one)));
     moved
+}
+
+/// Whether a change of it may explain a step: times, and counts of work.
+fn is_counter(figure: &FigureName) -> bool {
+    let counted =
+        |one: &FigureDefinition| [Source::Counted, Source::Modelled].contains(&one.source);
+    figure.definition().is_some_and(counted)
+        || figure.is_time()
+        || [FigureName::CPU, FigureName::INSTRUCTIONS].contains(figure)
 }
 
 fn ratio(before: f64, after: f64) -> Option<f64> {

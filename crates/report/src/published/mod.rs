@@ -222,7 +222,7 @@ impl Row {
         match self.better {
             Some(Better::Lower) => others.all(|other| value <= *other),
             Some(Better::Higher) => others.all(|other| value >= *other),
-            None => false,
+            Some(Better::Neither) | None => false,
         }
     }
 }

@@ -75,6 +75,7 @@ fn every_conclusion_holds_on_the_figures_it_was_drawn_from() {
                     let so = match row.better.unwrap() {
                         Better::Lower => figure(ahead) < figure(trailing),
                         Better::Higher => figure(ahead) > figure(trailing),
+                        Better::Neither => false,
                     };
                     assert!(so, "{}: {} at {}", table.name, conclusion.text, row.label());
                 }

@@ -121,7 +121,7 @@ impl Outcome {
         let verdict = line.verdict(ahead, trailing);
         // Verdicts assume that lower is faster.
         let verdict = match line.better {
-            Better::Lower => verdict,
+            Better::Lower | Better::Neither => verdict,
             Better::Higher => verdict.map(Verdict::turned),
         };
         match verdict {

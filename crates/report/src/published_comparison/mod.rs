@@ -508,7 +508,7 @@ impl ComparedPhase {
     fn compare(&mut self) {
         // Rank 1 is the smallest value.
         let sign = match self.better {
-            Better::Lower => 1.0,
+            Better::Lower | Better::Neither => 1.0,
             Better::Higher => -1.0,
         };
         let ranks = |of: fn(&Entry) -> f64| {

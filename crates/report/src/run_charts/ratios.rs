@@ -39,7 +39,11 @@ pub(super) fn chart(place: &Place<'_>, filter: &Filter) -> Option<Chart> {
     let has_inconclusive = rows.has_inconclusive;
     chart.panels.push(rows.panel);
     chart.about = about(&chart, comparison);
-    let mut note = format!("Left of 1: a time below that of {baseline}.");
+    let mut note = if comparison.whole_times().all(|(_, _, line)| line.is_time()) {
+        format!("Left of 1: a time below that of {baseline}.")
+    } else {
+        format!("Left of 1: better than {baseline}.")
+    };
     if comparison.intervals() {
         note += " Thick: the interval at 95 % or more.";
     }

@@ -1,11 +1,10 @@
 //! The times of a phase, block by block. They show drift, outliers and multimodal distributions.
 
 use super::Place;
-use super::samples::time;
 use crate::charts::{Axis, Chart, Kind, Mark, Panel, Scale, Series, Unit};
-use crate::comparison::{Line, PhaseTable};
+use crate::comparison::{Line, PhaseTable, Value};
 use crate::figures::summary;
-use crate::terms;
+use crate::terms::{self, amount};
 use std::fmt::Write as _;
 
 /// Above this number of blocks, medians of neighbours are drawn.
@@ -30,10 +29,12 @@ pub(super) fn chart(place: &Place<'_>, (workload, phase): (&str, &PhaseTable)) -
         let y = panel.y.as_ref();
         y.is_some_and(|axis| axis.scale == Scale::Linear)
     };
+    let all_times = phase.lines.iter().all(Line::is_time);
+    let what = if all_times { "times" } else { "figures" };
     if chart.panels.iter().any(is_linear) {
         chart
             .notes
-            .push("The scale of times does not begin at zero.".to_owned());
+            .push(format!("The scale of {what} does not begin at zero."));
     }
     if longest > POINTS {
         chart.notes.push(format!(
@@ -50,8 +51,8 @@ fn panel(place: &Place<'_>, line: &Line) -> Panel {
     let ends: Vec<f64> = values
         .flat_map(|v| [v.summary.min, v.summary.max])
         .collect();
-    let title = format!("time to {}", line.measure.name());
-    let mut y = Axis::of_times(title.clone(), ends.iter().copied());
+    let title = line.label();
+    let mut y = Axis::of_line(&title, line, ends.iter().copied());
     if y.scale == Scale::FromZero {
         y.scale = Scale::Linear;
     }
@@ -60,7 +61,7 @@ fn panel(place: &Place<'_>, line: &Line) -> Panel {
         let label = &place.comparison.contenders[at];
         Some(Series {
             contender: at,
-            marks: marks(&value.times, label, value.drift),
+            marks: marks(line, value, label),
         })
     });
     Panel {
@@ -72,7 +73,9 @@ fn panel(place: &Place<'_>, line: &Line) -> Panel {
     }
 }
 
-fn marks(times: &[(u32, f64)], label: &str, drift: Option<f64>) -> Vec<Mark> {
+fn marks(line: &Line, value: &Value, label: &str) -> Vec<Mark> {
+    let (times, drift) = (&value.times, value.drift);
+    let time = |figure| amount(&line.unit, figure, false);
     let every = times.len().div_ceil(POINTS).max(1);
     let middle = |chunk: &[(u32, f64)]| -> Option<(f64, f64, String)> {
         let block = |at: usize| f64::from(chunk[at].0) + 1.0;

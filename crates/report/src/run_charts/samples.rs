@@ -5,7 +5,7 @@ use super::Place;
 use super::ratios;
 use crate::charts::{Axis, Chart, Kind, Mark, Panel, Row, Scale, Series};
 use crate::comparison::{Line, PhaseTable, Value};
-use crate::terms;
+use crate::terms::{self, amount};
 use fsdyno_model::Nanos;
 use fsdyno_stats::median_interval;
 
@@ -55,23 +55,30 @@ fn times(place: &Place<'_>, line: &Line) -> Panel {
     let all: Vec<f64> = values
         .flat_map(|v| [v.summary.min, v.summary.max])
         .collect();
-    let x = Axis::of_times("time", all.iter().copied());
+    let title = line.label();
+    let x = Axis::of_line(
+        if line.is_time() { "time" } else { &title },
+        line,
+        all.iter().copied(),
+    );
     let (mut rows, mut series) = (Vec::new(), Vec::new());
     for (y, at) in (0_u32..).zip(place.contenders()) {
         let value = line.values.get(at).and_then(Option::as_ref);
         rows.push(Row {
             group: String::new(),
             contender: at,
-            value: value.map_or("\u{2013}".to_owned(), |v| time(v.summary.median)),
+            value: value.map_or("\u{2013}".to_owned(), |v| {
+                amount(&line.unit, v.summary.median, false)
+            }),
         });
         let label = &place.comparison.contenders[at];
         series.push(Series {
             contender: at,
-            marks: value.map_or(Vec::new(), |v| marks(v, label, f64::from(y), x.scale)),
+            marks: value.map_or(Vec::new(), |v| marks(line, v, label, f64::from(y), x.scale)),
         });
     }
     Panel {
-        title: format!("time to {}", line.measure.name()),
+        title,
         x,
         y: None,
         rows,
@@ -79,13 +86,14 @@ fn times(place: &Place<'_>, line: &Line) -> Panel {
     }
 }
 
-fn marks(value: &Value, contender: &str, row: f64, scale: Scale) -> Vec<Mark> {
+fn marks(line: &Line, value: &Value, contender: &str, row: f64, scale: Scale) -> Vec<Mark> {
+    let time = |figure| amount(&line.unit, figure, false);
     let (summary, n) = (value.summary, value.times.len());
     let y = row + 0.5;
     let mut marks = if n > DOTS {
-        bins(value, row + TOP + TALL, scale)
+        bins(&line.unit, value, row + TOP + TALL, scale)
     } else {
-        dots(value, row)
+        dots(line, value, row)
     };
     let mut description = format!("{contender}: {}", time(summary.median));
     if n > 1 {
@@ -116,7 +124,8 @@ fn interval(value: &Value) -> Option<(f64, f64)> {
 }
 
 /// Every sample, with the first block at the top.
-fn dots(value: &Value, row: f64) -> Vec<Mark> {
+fn dots(line: &Line, value: &Value, row: f64) -> Vec<Mark> {
+    let time = |figure| amount(&line.unit, figure, false);
     let steps = value.times.len().saturating_sub(1) as f64;
     let place = |at: usize| {
         let part = if steps > 0.0 { at as f64 / steps } else { 0.5 };
@@ -131,7 +140,8 @@ fn dots(value: &Value, row: f64) -> Vec<Mark> {
 }
 
 /// A histogram of the samples.
-fn bins(value: &Value, foot: f64, scale: Scale) -> Vec<Mark> {
+fn bins(unit: &str, value: &Value, foot: f64, scale: Scale) -> Vec<Mark> {
+    let time = |figure| amount(unit, figure, false);
     let summary = value.summary;
     let log = scale == Scale::Log;
     let there = |x: f64| if log { x.ln() } else { x };
@@ -196,6 +206,8 @@ mod tests {
             doubted: false,
             not_durable: false,
             one_draw: false,
+            better: fsdyno_model::Better::Lower,
+            negligible: false,
         }
     }
 
@@ -204,7 +216,7 @@ mod tests {
         let noise = |block: u32| 1e9 + f64::from(block.wrapping_mul(2_654_435_761) >> 8);
         let value = value((0..100_000).map(|block| (block, noise(block))).collect());
         for scale in [Scale::FromZero, Scale::Log] {
-            let bins = bins(&value, 1.0, scale);
+            let bins = bins("ns", &value, 1.0, scale);
             assert!(bins.len() <= usize::from(BINS));
             let count = |mark: &Mark| -> usize {
                 let words = mark.label().split(": ").nth(1).unwrap();
@@ -217,6 +229,6 @@ mod tests {
     #[test]
     fn equal_samples_are_one_bin() {
         let value = value((0..500).map(|block| (block, 7.0)).collect());
-        assert_eq!(bins(&value, 1.0, Scale::FromZero).len(), 1);
+        assert_eq!(bins("ns", &value, 1.0, Scale::FromZero).len(), 1);
     }
 }

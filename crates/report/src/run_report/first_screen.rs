@@ -73,14 +73,18 @@ fn phases(lab: &Lab<'_>) -> Table {
         let values = line.values.iter().flatten();
         // A negligible time does not need three digits.
         let times = values.map(|value| value.summary.median.max(RESOLUTION_NS));
-        let scale = if lab.options.clock {
-            terms::Scale::Clock
-        } else {
-            terms::Scale::of_times(times)
+        let scale = match line.scale() {
+            Some(_) if line.is_time() && lab.options.clock => Some(terms::Scale::Clock),
+            Some(_) if line.is_time() => Some(terms::Scale::of_times(times)),
+            scale => scale,
         };
-        let name = format!("{}, {}", comparison.place(workload, phase), scale.unit());
+        let place = comparison.place(workload, phase);
+        let name = match scale {
+            Some(scale) if line.is_time() => format!("{place}, {}", scale.unit()),
+            _ => format!("{place}: {}", line.name()),
+        };
         Group {
-            scale: Some(scale),
+            scale,
             rows: vec![Row::new(name, self::times(lab, line))],
             ..Group::default()
         }
@@ -266,8 +270,9 @@ pub fn model_disks(sets: &[(String, ResultSet)], options: &Options) -> Vec<Docum
 fn legend(comparison: &Comparison, table: &Table, rows: Rows) -> Text {
     let mut text = match rows {
         Rows::Phases => Text::from(format!(
-            "{}; to durable where a phase writes.",
-            comparison.figures()
+            "{}; {}.",
+            comparison.figures(),
+            comparison.judged_text(),
         )),
         Rows::Contenders => Text::from(format!(
             "{}. Phases by verdict: fastest of all; faster, slower and inconclusive to {}.",
@@ -294,7 +299,7 @@ fn with_marks(mut text: Text, comparison: &Comparison, table: &Table) -> Text {
     };
     let mut marks = Vec::new();
     if table.rows().flat_map(|row| &row.cells).any(Cell::is_best) {
-        marks.push((Mark::Best, "fastest".to_owned()));
+        marks.push((Mark::Best, comparison.words().best.to_owned()));
     }
     if ratios().any(|of| of == Outcome::Equivalent) {
         let margin = terms::percent(comparison.rule.margin);

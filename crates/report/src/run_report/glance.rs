@@ -3,7 +3,7 @@
 
 use super::Lab;
 use crate::comparison::extents::Found;
-use crate::comparison::{Cost, WorkloadTable};
+use crate::comparison::{Cost, Line, PhaseTable, WorkloadTable};
 use crate::document::{Audience, Block, Cell, Figure, Group, Overflow, Row, Section, Table, Text};
 use crate::resolution::RESOLUTION_NS;
 use crate::terms::Scale;
@@ -16,9 +16,13 @@ pub fn section(lab: &Lab<'_>) -> Option<Section> {
     let workloads = lab.comparison.workloads.iter().enumerate();
     let measured = workloads.filter(|(_, workload)| workload.measured());
     let groups: Vec<(bool, Group)> = measured
-        .map(|(at, workload)| {
+        .flat_map(|(at, workload)| {
             let is_long = workload.measured_phases().count() >= MANY;
-            (is_long, group(lab, at, workload))
+            let judged = judged_groups(lab, workload);
+            let groups = [group(lab, at, workload)].into_iter().chain(judged);
+            groups
+                .map(move |group| (is_long, group))
+                .collect::<Vec<_>>()
         })
         .collect();
     if groups.is_empty() {
@@ -63,26 +67,16 @@ fn legend(lab: &Lab<'_>) -> Text {
 fn group(lab: &Lab<'_>, at: usize, workload: &WorkloadTable) -> Group {
     let mut rows = Vec::new();
     for (number, phase) in workload.phases.iter().enumerate() {
-        let times = phase.lines.iter().enumerate().map(|(place, line)| {
-            let cells = line.values.iter().enumerate().map(|(at, value)| {
-                let figure = |value| {
-                    let mut figure = Figure {
-                        spread: None,
-                        samples: Vec::new(),
-                        ..lab.figure(value, at)
-                    };
-                    figure.ratio = figure.ratio.without_interval();
-                    figure.into()
-                };
-                Cell::known(value.as_ref(), figure)
-            });
+        let times = phase.lines.iter().filter(|line| line.is_time());
+        let times = times.enumerate().map(|(place, line)| {
+            let cells = cells(lab, line);
             (place > 0)
-                .then(|| line.measure.name())
+                .then(|| line.figure.as_str())
                 .map_or_else(
                     || Row::new(phase.label.as_str(), Vec::new()),
                     |name| detail(&phase.label, name),
                 )
-                .with_cells(cells.collect())
+                .with_cells(cells)
         });
         let mut times: Vec<Row> = times.collect();
         // Links and changes of names do not affect the extents of data.
@@ -97,6 +91,7 @@ fn group(lab: &Lab<'_>, at: usize, workload: &WorkloadTable) -> Group {
         rows.append(&mut times);
     }
     let lines = workload.phases.iter().flat_map(|phase| &phase.lines);
+    let lines = lines.filter(|line| line.is_time());
     let values = lines.flat_map(|line| line.values.iter().flatten());
     Group {
         heading: workload.name.clone(),
@@ -104,6 +99,36 @@ fn group(lab: &Lab<'_>, at: usize, workload: &WorkloadTable) -> Group {
         rows,
         ..Group::default()
     }
+}
+
+/// The figures that phases are judged by, if they are no times, each in a unit of its own.
+fn judged_groups(lab: &Lab<'_>, workload: &WorkloadTable) -> Vec<Group> {
+    let phases = workload.phases.iter();
+    let lines = phases.flat_map(|phase| phase.lines.iter().map(move |line| (phase, line)));
+    let judged = lines.filter(|(_, line)| !line.is_time());
+    let group = |(phase, line): (&PhaseTable, &Line)| Group {
+        heading: workload.name.clone(),
+        scale: line.scale(),
+        rows: vec![detail(&phase.label, &line.name()).with_cells(cells(lab, line))],
+        ..Group::default()
+    };
+    judged.map(group).collect()
+}
+
+fn cells(lab: &Lab<'_>, line: &Line) -> Vec<Cell> {
+    let cells = line.values.iter().enumerate().map(|(at, value)| {
+        let figure = |value| {
+            let mut figure = Figure {
+                spread: None,
+                samples: Vec::new(),
+                ..lab.figure(value, at)
+            };
+            figure.ratio = figure.ratio.without_interval();
+            figure.into()
+        };
+        Cell::known(value.as_ref(), figure)
+    });
+    cells.collect()
 }
 
 fn detail(phase: &str, detail: &str) -> Row {

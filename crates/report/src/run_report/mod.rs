@@ -167,7 +167,7 @@ fn winners(comparison: &Comparison) -> Option<Shares> {
     let contenders = comparison.contenders.iter().enumerate();
     let mut parts: Vec<Share> = contenders
         .map(|(at, label)| Share {
-            label: format!("{label} fastest"),
+            label: format!("{label} {}", comparison.words().best),
             count: won(at),
             colour: ShareColour::Contender(at),
         })
@@ -318,6 +318,7 @@ impl Lab<'_> {
                     middle: ratio.middle,
                     interval: ratio.interval.map(|of| (of.low, of.high)),
                     outcome: value.outcome,
+                    better: value.better,
                 },
                 None if value.outcome == Some(Outcome::Negligible) => RatioTo::Negligible,
                 None if at > 0 && self.comparison.compares() => RatioTo::Unknown,
@@ -340,7 +341,8 @@ impl Lab<'_> {
                 .lines()
                 .any(|line| line.values.iter().flatten().any(|v| v.best))
             {
-                text = text.plain(" ").mark(Mark::Best).plain(" fastest.");
+                let best = comparison.words().best;
+                text = text.plain(" ").mark(Mark::Best).plain(format!(" {best}."));
             }
             text = text.plain(format!(" {}", comparison.ratios_text()));
             if comparison.judged() && comparison.level() {

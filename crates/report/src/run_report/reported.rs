@@ -4,7 +4,7 @@ use super::Lab;
 use crate::document::{Block, Cell, Figure, Group, Overflow, RatioTo, Row, Section, Table};
 use crate::figures::{Blocked, median_ratio, summary};
 use crate::lists::unique;
-use crate::terms::{self, Scale};
+use crate::terms::{self, Scale, figure_with_unit};
 use fsdyno_model::guest_kernel_time;
 use fsdyno_model::hardware::is_count;
 use fsdyno_model::{Better, ResultSet, Sample};
@@ -49,11 +49,12 @@ pub fn section(lab: &Lab<'_>) -> Option<Section> {
 impl Reported {
     fn row(&self) -> Row {
         let sign = match self.better {
-            Better::Higher => '+',
-            Better::Lower => '-',
+            Better::Higher => " +",
+            Better::Lower => " -",
+            Better::Neither => "",
         };
         let cells = (0..self.figures.len()).map(|at| Cell::known(self.figure(at), Cell::from));
-        let name = format!("{}, {} {sign}", self.name, self.unit);
+        let name = format!("{}{sign}", figure_with_unit(&self.name, &self.unit));
         Row::new(name, cells.collect())
     }
 

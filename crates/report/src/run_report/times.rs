@@ -1,8 +1,9 @@
 //! The times of each phase: to return, and to durable if it writes.
 
 use super::Lab;
-use crate::comparison::{PhaseTable, WorkloadTable};
+use crate::comparison::{Line, PhaseTable, WorkloadTable};
 use crate::document::{Block, Cell, Group, Overflow, Row, Section, Table, Text};
+use crate::terms::printable;
 
 /// The section; `None` if nothing was measured.
 pub fn section(lab: &Lab<'_>) -> Option<Section> {
@@ -26,8 +27,14 @@ pub fn section(lab: &Lab<'_>) -> Option<Section> {
 }
 
 fn table(lab: &Lab<'_>, workload: &WorkloadTable) -> Table {
-    let groups = workload.measured_phases();
-    let groups = groups.map(|phase| group(lab, workload, phase));
+    let phases = workload.measured_phases();
+    let groups = phases.flat_map(|phase| {
+        let judged = phase.lines.iter().filter(|line| !line.is_time());
+        let judged = judged.map(|line| judged_group(lab, phase, line));
+        let mut groups: Vec<Group> = judged.collect();
+        groups.push(group(lab, workload, phase));
+        groups
+    });
     let name = workload.name.as_str();
     Table {
         overflow: Overflow::SplitWithBaseline,
@@ -36,14 +43,33 @@ fn table(lab: &Lab<'_>, workload: &WorkloadTable) -> Table {
     }
 }
 
+/// The figure that a phase is judged by, if it is no time.
+fn judged_group(lab: &Lab<'_>, phase: &PhaseTable, line: &Line) -> Group {
+    Group {
+        heading: phase.label.clone(),
+        about: format!(
+            "judged by {}: {}",
+            line.label(),
+            printable(&line.figure.about())
+        ),
+        scale: line.scale(),
+        rows: vec![row(lab, line, &line.name())],
+        ..Group::default()
+    }
+}
+
+fn row(lab: &Lab<'_>, line: &Line, name: &str) -> Row {
+    let cells = line
+        .values
+        .iter()
+        .enumerate()
+        .map(|(at, value)| Cell::known(value.as_ref(), |value| lab.figure(value, at).into()));
+    Row::new(name, cells.collect())
+}
+
 fn group(lab: &Lab<'_>, workload: &WorkloadTable, phase: &PhaseTable) -> Group {
-    let rows = phase.lines.iter().map(|line| {
-        let cells =
-            line.values.iter().enumerate().map(|(at, value)| {
-                Cell::known(value.as_ref(), |value| lab.figure(value, at).into())
-            });
-        Row::new(line.measure.name(), cells.collect())
-    });
+    let times = phase.lines.iter().filter(|line| line.is_time());
+    let rows = times.map(|line| row(lab, line, line.figure.as_str()));
     let is_of_it = |chart: &&crate::charts::Chart| {
         chart.workload.as_ref() == Some(&workload.name)
             && chart.phase.as_ref() == Some(&phase.label)

@@ -7,21 +7,12 @@ use crate::history::{By, Collector, History, Selection};
 use crate::lists::{by_key, unique};
 use crate::options::Options;
 use crate::terms;
-use fsdyno_model::{Counter, ResultSet};
+use fsdyno_model::{FigureName, ResultSet};
 
-/// The histories of a page, in order. The first ones are shown, the others are folded.
-const SHOWN: [(By, Counter); 3] = [
-    (By::Kernel, Counter::Durable),
-    (By::Commit, Counter::Durable),
-    (By::Date, Counter::Durable),
-];
-const FOLDED: [(By, Counter); 5] = [
-    (By::Kernel, Counter::Blocks),
-    (By::Kernel, Counter::Requests),
-    (By::Kernel, Counter::Flushes),
-    (By::Kernel, Counter::Bytes),
-    (By::Kernel, Counter::Seeks),
-];
+/// The axes of the histories of a page that are shown, in order.
+const SHOWN: [By; 3] = [By::Kernel, By::Commit, By::Date];
+/// The figures of those that are folded, by kernel.
+const FOLDED: [&str; 5] = ["blocks", "requests", "flushes", "bytes", "seeks"];
 
 /// Collects the runs of all histories.
 #[derive(Debug, Default)]
@@ -38,7 +29,11 @@ pub(super) struct PhasePage {
 
 impl Histories {
     pub fn new() -> Self {
-        let all = SHOWN.into_iter().chain(FOLDED);
+        let shown = SHOWN.into_iter().map(|by| (by, FigureName::DURABLE));
+        let folded = FOLDED
+            .into_iter()
+            .map(|name| (By::Kernel, FigureName::new(name)));
+        let all = shown.chain(folded);
         let collectors = all.map(|(by, metric)| {
             Collector::new(Selection {
                 by,
@@ -109,14 +104,14 @@ impl PhasePage {
                 flatten(block);
             }
             add_suffix(&mut part.blocks, &format!("-{number}"));
-            if SHOWN.contains(&(one.by, one.metric)) {
+            if one.metric == FigureName::DURABLE {
                 let mut section = Section::new(format!("by-{}", one.by), format!("By {}", one.by));
                 section.blocks = part.blocks;
                 document.blocks.push(section.into());
             } else {
                 folds.push(Block::from(Fold {
                     id: format!("metric-{}", one.metric),
-                    name: one.metric.name().to_owned(),
+                    name: one.metric.to_string(),
                     summary: terms::count(one.steps(), "step"),
                     blocks: part.blocks,
                     ..Fold::default()

@@ -19,7 +19,7 @@ use crate::processor::Processor;
 use crate::resolution::{RESOLUTION, both_negligible};
 use crate::terms;
 use cause::Cause;
-use fsdyno_model::{Contender, CounterUnit, DiskUse, ResultSet, Sample};
+use fsdyno_model::{Contender, DiskUse, ResultSet, Sample};
 use fsdyno_stats::{Rule, Verdict};
 use parts::{Anatomy, Part, Source};
 use rows::Row;
@@ -325,9 +325,14 @@ impl Compared<'_> {
             return None;
         }
         let moved = history::moved(history::EXACT_MARGIN, |counter| {
-            let is_time = counter.unit() == CounterUnit::Nanoseconds;
-            let figure = |sample| counter.of(sample).map(|figure| figure as f64);
-            (!is_time).then_some([figure(a)?, figure(b)?])
+            let definition = counter.definition()?;
+            let is_count = [
+                fsdyno_model::Source::Counted,
+                fsdyno_model::Source::Modelled,
+            ]
+            .contains(&definition.source);
+            let figure = |sample| counter.value(sample);
+            is_count.then_some([figure(a)?, figure(b)?])
         });
         let margin = terms::percent(history::EXACT_MARGIN);
         Some(if moved.is_empty() {

@@ -4,7 +4,7 @@
 use crate::compare::MARGIN_OF_COUNTS;
 use crate::processor::Charge;
 use crate::terms::{self, grouped};
-use fsdyno_model::{Bytes, KernelWork, Metric, Sample};
+use fsdyno_model::{Bytes, FigureName, KernelWork, Sample};
 use fsdyno_stats::{Rule, Verdict, judge};
 use std::fmt::Write as _;
 
@@ -164,7 +164,7 @@ impl Counted<'_> {
         let figures = |at: usize| -> Vec<(u32, f64)> {
             let samples = self.all[at].iter();
             let each = samples.filter_map(|(block, sample)| {
-                let blocks = Metric::Blocks.of(sample)?;
+                let blocks = FigureName::BLOCKS.value(sample)?;
                 Some((*block, blocks / Unit::of(sample).count))
             });
             each.collect()

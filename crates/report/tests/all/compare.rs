@@ -2,7 +2,7 @@
 
 use crate::fixture::{self, one_phase};
 use crate::{text, wide};
-use fsdyno_model::{HardwareEvent, Metric, Nanos, Point, ResultSet};
+use fsdyno_model::{FigureName, HardwareEvent, Nanos, Point, ResultSet};
 use fsdyno_report::Format;
 use fsdyno_report::compare::ThresholdResult::{Beyond, Inconclusive, Kept};
 use fsdyno_report::compare::{
@@ -36,7 +36,7 @@ fn both() -> (ResultSet, ResultSet) {
 #[test]
 fn a_comparison_of_runs_has_this_text() {
     let (was, now) = both();
-    let comparison = RunComparison::of(&was, &now, 0.02);
+    let comparison = RunComparison::of(&was, &now, 0.02, &[]);
     let thresholds = ["copy.durable > 1.05", "*.return > 0.9"].map(|t| t.parse().unwrap());
     let checked = check(&comparison, &thresholds).unwrap();
     let render = |format| {
@@ -74,7 +74,7 @@ fn a_comparison_begins_with_its_answer_and_fits_on_a_screen() {
         set
     };
     let (was, now) = (of("was", 2), of("now", 3));
-    let comparison = RunComparison::of(&was, &now, 0.02);
+    let comparison = RunComparison::of(&was, &now, 0.02, &[]);
     let shown = |long| {
         let options = Options {
             long,
@@ -92,7 +92,7 @@ fn a_comparison_begins_with_its_answer_and_fits_on_a_screen() {
                   times the time).";
     assert!(words.contains(answer), "{brief}");
     assert!(brief.find("compared with was is").unwrap() < brief.find("Medians").unwrap());
-    let same = RunComparison::of(&was, &was, 0.02);
+    let same = RunComparison::of(&was, &was, 0.02, &[]);
     let bytes = render_run_comparison(&same, &[], Format::Terminal, &Options::default()).unwrap();
     let same = String::from_utf8(bytes).unwrap();
     assert!(same.contains("No difference of more than 2"), "{same}");
@@ -188,7 +188,7 @@ fn other_input_content_forbids_a_comparison_and_unknown_content_is_reported() {
 #[test]
 fn only_significant_ratios_exceed_a_threshold() {
     let (was, now) = both();
-    let comparison = RunComparison::of(&was, &now, 0.02);
+    let comparison = RunComparison::of(&was, &now, 0.02, &[]);
     let holds = |text: &str| -> Vec<ThresholdResult> {
         let threshold = [text.parse::<Threshold>().unwrap()];
         let checked = check(&comparison, &threshold).unwrap();
@@ -209,9 +209,11 @@ fn only_significant_ratios_exceed_a_threshold() {
     };
     assert!(
         error("untar > 1.1")
-            .ends_with("they have copy, each with .return, .durable behind it, or none of them")
+            .ends_with("they have copy, each with .durable, .return behind it, or none of them")
     );
-    assert!(error("copy.blocks > 1.01").contains("no phase that the runs have in common"));
+    assert!(
+        error("copy.blocks > 1.01").contains("no phase and figure that the runs have in common")
+    );
     for wrong in ["copy", "copy > ", "> 1", "copy > -1", "copy > x"] {
         assert!(wrong.parse::<Threshold>().is_err(), "{wrong}");
     }
@@ -246,7 +248,7 @@ fn counted(id: &str, blocks: [u64; 2]) -> ResultSet {
 fn runs_of_one_draw_decide_no_difference_and_other_draws_are_not_paired() {
     let of = |n| [10_000, 12_000].map(|blocks| draws("run", [blocks, 9000], n));
     let verdicts = |one: &ResultSet, other: &ResultSet| {
-        let comparison = RunComparison::of(one, other, 0.02);
+        let comparison = RunComparison::of(one, other, 0.02, &[]);
         let counts = comparison.lines_of(false);
         let verdicts: Vec<_> = counts.map(|line| line.verdict).collect();
         (verdicts, comparison.paired)
@@ -266,9 +268,9 @@ fn runs_of_one_draw_decide_no_difference_and_other_draws_are_not_paired() {
 fn a_count_that_grows_by_more_than_one_percent_is_seen() {
     let was = counted("was", [10_000, 20_000]);
     let now = counted("now", [10_150, 20_100]);
-    let comparison = RunComparison::of(&was, &now, 0.02);
+    let comparison = RunComparison::of(&was, &now, 0.02, &[]);
     let counts: Vec<_> = comparison.lines_of(false).collect();
-    assert!(counts.iter().all(|line| line.metric == Metric::Blocks));
+    assert!(counts.iter().all(|line| line.figure == FigureName::BLOCKS));
     let verdicts: Vec<_> = counts.iter().map(|line| line.verdict).collect();
     let same = Some(Verdict::Equivalent);
     assert_eq!(verdicts, [Some(Verdict::Slower), same]);
@@ -293,9 +295,9 @@ fn a_count_that_grows_by_more_than_one_percent_is_seen() {
         "{shown}"
     );
     let json: serde_json::Value = serde_json::from_str(&render(Format::Json)).unwrap();
-    let counts = &json["compared"][0]["counts"];
-    assert_eq!(counts[0]["count"], "blocks");
-    assert_eq!(counts[0]["verdict"], "more");
+    let lines = json["compared"][0]["lines"].as_array().unwrap().iter();
+    let counts: Vec<_> = lines.filter(|line| line["figure"] == "blocks").collect();
+    assert_eq!(counts[0]["verdict"], "worse");
     assert_eq!(counts[1]["verdict"], "equivalent");
     let bencher = text(&was, Format::Bencher, &wide(80));
     let bencher: serde_json::Value = serde_json::from_str(&bencher).unwrap();
@@ -332,11 +334,11 @@ fn instructions_are_compared_and_shown_as_a_cost() {
         set
     };
     let (was, now) = (with("was", 9_000_000), with("now", 9_900_000));
-    let comparison = RunComparison::of(&was, &now, 0.2);
+    let comparison = RunComparison::of(&was, &now, 0.2, &[]);
     let counts: Vec<_> = comparison.lines_of(false).collect();
     assert_eq!(counts.len(), 2);
     for line in counts {
-        assert_eq!(line.metric, Metric::Instructions);
+        assert_eq!(line.figure, FigureName::INSTRUCTIONS);
         assert_eq!(line.verdict, Some(Verdict::Slower));
     }
     let threshold = ["*.instructions > 1.05".parse::<Threshold>().unwrap()];
@@ -373,7 +375,7 @@ fn negligible_times_have_no_ratio_and_exceed_no_threshold() {
     // 300 times as long, but both below 1 ms; and one below 1 ms.
     let was = short("was", [300, 500_000]);
     let now = short("now", [90_000, 50_000_000]);
-    let comparison = RunComparison::of(&was, &now, 0.02);
+    let comparison = RunComparison::of(&was, &now, 0.02, &[]);
     let threshold = ["copy.durable > 1.05".parse::<Threshold>().unwrap()];
     let checked = check(&comparison, &threshold).unwrap();
     let holds: Vec<ThresholdResult> = checked.iter().map(|one| one.holds).collect();
@@ -391,7 +393,8 @@ fn negligible_times_have_no_ratio_and_exceed_no_threshold() {
         "{shown}"
     );
     let json = Comparisons::of(&[(comparison, Vec::new())]);
-    let lines = &json.compared[0].lines;
+    let lines = json.compared[0].lines.iter();
+    let lines: Vec<_> = lines.filter(|line| line.figure.is_time()).collect();
     assert!(lines.iter().all(|line| line.ratio.is_none()));
     let negligible: Vec<bool> = lines.iter().map(|line| line.negligible).collect();
     assert_eq!(negligible, [true, true, false, false]);

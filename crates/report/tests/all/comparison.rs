@@ -20,6 +20,7 @@ fn phase(kind: &str) -> PhasePlan {
         cache: CacheState::Cold,
         pattern: None,
         parameters: std::collections::BTreeMap::new(),
+        judge: None,
     }
 }
 

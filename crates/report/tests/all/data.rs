@@ -32,5 +32,5 @@ fn json_reads_back_to_the_same_result_set() {
     let set = fixture::run();
     let bytes = render(&set, Format::Json, &wide(80)).unwrap();
     let read: ResultSet = serde_json::from_slice(&bytes).unwrap();
-    assert_eq!((read.schema, read.run, read.cells), (3, set.run, set.cells));
+    assert_eq!((read.schema, read.run, read.cells), (4, set.run, set.cells));
 }

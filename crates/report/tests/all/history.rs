@@ -1,7 +1,7 @@
 //! Histories of several runs: points, steps, the counters that moved with them, and every format.
 
 use crate::fixture;
-use fsdyno_model::{Counter, DeviceUse, DiskTime, ModelDisk, ResultSet};
+use fsdyno_model::{DeviceUse, DiskTime, FigureName, ModelDisk, ResultSet};
 use fsdyno_report::charts::svg::{Appearance, Theme, render};
 use fsdyno_report::history::{By, Collector, History, NoHistory, Selection, SeriesHistory, charts};
 use fsdyno_report::{Format, Options, render_history};
@@ -77,10 +77,18 @@ fn a_history_by_kernel_shows_steps_and_the_counters_that_moved() {
     };
     assert_eq!((step.point, &*step.from, &*step.to), (2, "6.1.3", "6.9.0"));
     assert_eq!((step.ratio, step.p), (Some(1.25), None));
-    let moved: Vec<_> = step.moved.iter().map(|moved| moved.metric).collect();
+    let moved: Vec<_> = step
+        .moved
+        .iter()
+        .map(|moved| moved.metric.clone())
+        .collect();
     assert_eq!(
         moved,
-        [Counter::Flushes, Counter::Return, Counter::Requests]
+        [
+            FigureName::new("flushes"),
+            FigureName::RETURN,
+            FigureName::new("requests")
+        ]
     );
     // 0.17 % is a step without noise, and no other figure moved but the time to return.
     let [step] = &xfs.steps[..] else {
@@ -90,7 +98,7 @@ fn a_history_by_kernel_shows_steps_and_the_counters_that_moved() {
     assert!(
         step.moved
             .iter()
-            .all(|moved| moved.metric == Counter::Return)
+            .all(|moved| moved.metric == FigureName::RETURN)
     );
 }
 
@@ -222,7 +230,7 @@ fn names_select_contenders_and_phases_and_wrong_ones_are_refused() {
     let error = history(&kernels(), select("xfs", "untar")).unwrap_err();
     assert!(error.to_string().contains("tree/copy"), "{error}");
     let blocks = Selection {
-        metric: Some(Counter::Blocks),
+        metric: Some(FigureName::new("blocks")),
         ..Selection::default()
     };
     let error = history(&kernels(), blocks).unwrap_err();

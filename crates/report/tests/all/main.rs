@@ -17,6 +17,7 @@ mod fixture;
 mod glance;
 mod goldens;
 mod history;
+mod judged;
 mod labs;
 mod one_draw;
 mod page;

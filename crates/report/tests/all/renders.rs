@@ -2,7 +2,7 @@
 
 use crate::fixture::{self, many, mixed_labs, repeated, single};
 use crate::{text, wide};
-use fsdyno_model::ResultSet;
+use fsdyno_model::{FigureName, ResultSet};
 use fsdyno_report::Format;
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 use std::collections::{BTreeMap, BTreeSet};
@@ -192,11 +192,11 @@ fn openmetrics_has_types_unique_series_and_an_end() {
             } else {
                 let (name, labels, value) = sample(line);
                 assert_eq!(name, family);
-                assert!(value.is_finite() && value >= 0.0);
+                assert!(value.is_finite());
                 assert!(seen.insert((name.to_owned(), labels)), "twice: {line}");
             }
         }
-        assert!(families.len() == 4 && seen.len() >= 4);
+        assert!(families.len() > 4 && seen.len() > 4);
     }
 }
 
@@ -210,7 +210,10 @@ fn bencher_json_has_three_numbers_for_each_measure() {
         for (benchmark, measures) in all {
             assert!(!benchmark.is_empty() && !measures.is_empty());
             for (measure, metric) in measures {
-                assert!(["time-to-return", "time-to-durable"].contains(&measure.as_str()));
+                let figure = measure.strip_prefix("time-to-").unwrap_or(&measure);
+                assert!(
+                    figure == "kernel-blocks" || FigureName::defined().any(|one| one == figure)
+                );
                 let keys: Vec<&str> = metric.keys().map(String::as_str).collect();
                 assert_eq!(keys, ["lower_value", "upper_value", "value"]);
                 assert!(metric["lower_value"] <= metric["value"]);

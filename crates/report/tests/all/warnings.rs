@@ -247,7 +247,7 @@ fn a_warning_about_the_work_is_in_each_report_of_the_run() {
     let expected = "incomplete-recording: 12 operations were lost (";
     let why = Why::of(&set, ["ext4", "xfs"], None, &|_, _| None).unwrap();
     assert!(why.warnings[0].starts_with(expected), "{why:?}");
-    let compared = RunComparison::of(&set, &set, 0.02);
+    let compared = RunComparison::of(&set, &set, 0.02, &[]);
     let advice = Recommendation::of(&question(&set));
     let mut collector = Collector::new(Selection::default());
     collector.add(&set, &[]);

@@ -1,91 +1,24 @@
 //! The figures of a phase that a search compares.
 
-use fsdyno_model::{Counter as SampleCounter, CounterUnit, KernelWork, Point, ResultSet, Sample};
+use fsdyno_model::figures::NANOSECONDS;
+use fsdyno_model::{FigureDefinition, FigureName, Reading, ResultSet, Sample};
 use fsdyno_stats::{Rule, Summary, Verdict, judge, ratio_paired};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// The figure that decides.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Metric {
-    /// Time until the work is durable; of a phase that only reads, until it returned.
-    Durable,
-    /// Basic blocks that the kernel executed.
-    Blocks,
-    /// Flushes of the disks.
-    Flushes,
-    /// Requests to the disks.
-    Requests,
-    /// Bytes read and written.
-    Bytes,
-    /// Requests that did not begin where the previous one ended.
-    Seeks,
-    /// Extents of the files.
-    Extents,
-    /// Processor time, in real time.
-    Cpu,
+/// Whether a figure has noise: two kernels are then compared by pairs, in blocks of one run.
+pub fn is_paired(metric: &FigureName) -> bool {
+    !metric.is_exact_in_virtual_time()
 }
 
-impl Metric {
-    pub const ALL: [Self; 8] = [
-        Self::Durable,
-        Self::Blocks,
-        Self::Flushes,
-        Self::Requests,
-        Self::Bytes,
-        Self::Seeks,
-        Self::Extents,
-        Self::Cpu,
-    ];
-
-    /// Whether it has noise: two kernels are then compared by pairs, in blocks of one run.
-    pub fn is_paired(self) -> bool {
-        self == Self::Cpu
-    }
-
-    /// Whether it is a time.
-    pub fn is_time(self) -> bool {
-        matches!(self, Self::Durable | Self::Cpu)
-    }
-
-    /// Its name on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Durable => "durable",
-            Self::Blocks => "blocks",
-            Self::Flushes => "flushes",
-            Self::Requests => "requests",
-            Self::Bytes => "bytes",
-            Self::Seeks => "seeks",
-            Self::Extents => "extents",
-            Self::Cpu => "cpu",
-        }
-    }
-
-    /// The name of its counter in [`Figures`].
-    pub fn counter(self) -> &'static str {
-        match self {
-            Self::Durable => DURABLE,
-            Self::Blocks => BLOCKS,
-            Self::Flushes => FLUSHES,
-            Self::Requests => REQUESTS,
-            Self::Bytes => BYTES,
-            Self::Seeks => SEEKS,
-            Self::Extents => EXTENTS,
-            Self::Cpu => CPU,
-        }
-    }
+/// The figures that a search can follow, by name.
+pub fn metrics() -> impl Iterator<Item = FigureName> {
+    let may_decide = |name: &FigureName| {
+        let definition = name.definition();
+        definition.is_some_and(FigureDefinition::may_be_judged)
+    };
+    FigureName::all().filter(may_decide)
 }
-
-const DURABLE: &str = "durable";
-const BLOCKS: &str = "kernel blocks";
-const FLUSHES: &str = "flushes";
-const REQUESTS: &str = "requests";
-const BYTES: &str = "bytes";
-const SEEKS: &str = "seeks";
-const EXTENTS: &str = "extents";
-const CPU: &str = "cpu";
 
 /// A figure with its name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -148,26 +81,15 @@ pub struct Figures {
 impl Figures {
     pub fn of_sample(sample: &Sample) -> Self {
         let mut all = Self::default();
-        all.time(DURABLE, sample.whole_ns().0);
-        all.time("return", sample.return_ns.0);
-        if let Some(disks) = sample.on_disks() {
-            let kinds = [disks.reads, disks.writes, disks.discards, disks.flushes];
-            all.count(REQUESTS, kinds.iter().map(|kind| kind.requests).sum());
-            all.count(FLUSHES, disks.flushes.requests);
-            all.count("writes", disks.writes.requests);
-            all.count("reads", disks.reads.requests);
-            all.count("discards", disks.discards.requests);
-            all.count(BYTES, disks.reads.bytes + disks.writes.bytes);
-            all.count("written bytes", disks.writes.bytes);
-            all.count("read bytes", disks.reads.bytes);
-            all.count(SEEKS, disks.seeks);
+        for metric in metrics().filter(FigureName::is_exact_in_virtual_time) {
+            if let Some(reading) = metric.read(sample) {
+                all.add(metric.as_str(), reading);
+            }
         }
-        if let Some(work) = whole(&sample.kernel) {
-            all.count(BLOCKS, work.blocks());
+        if let Some(work) = sample.whole_kernel_work() {
             all.count("blocks of processes", work.process_blocks);
             all.count("blocks of kernel threads", work.kthread_blocks);
             all.count("blocks of interrupts", work.interrupt_blocks);
-            all.count("system calls", work.system_calls);
             all.count("copied bytes", work.copied.0);
             all.count("cleared bytes", work.cleared.0);
             all.count("bytes of checksums", work.checksummed.0);
@@ -176,10 +98,6 @@ impl Figures {
                 all.count(&format!("blocks of {}", thread.name), thread.blocks);
             }
         }
-        let known = sample.fragmentation.as_ref();
-        if let Some(files) = known.filter(|files| files.unavailable.is_none()) {
-            all.count(EXTENTS, files.extents);
-        }
         all
     }
 
@@ -187,11 +105,9 @@ impl Figures {
     /// figure. None if the plan names none, or if it was not measured in a common block.
     pub fn of_pairs(set: &ResultSet) -> Option<Self> {
         let plan = &set.run.plan;
-        let (workload, figures) = set
-            .deciding_lines(plan.decides.as_ref()?)
-            .into_iter()
-            .next()?;
-        let [good, commit] = figures.as_slice() else {
+        let lines = set.deciding_lines(plan.decides.as_ref()?);
+        let line = lines.into_iter().next()?;
+        let [good, commit] = line.figures.as_slice() else {
             return None;
         };
         let ratio = ratio_paired(commit, good)?;
@@ -201,11 +117,8 @@ impl Figures {
             Some(Verdict::Equivalent) => Change::None,
             Some(Verdict::Inconclusive) | None => Change::Undecided,
         };
-        let mut phase = plan.workloads[workload].phases.iter();
-        let phase =
-            phase.position(|one| Some(&one.label) == plan.decides.as_ref().map(|d| &d.phase));
         Some(Self {
-            counters: medians(&set.samples(1, workload, phase?)),
+            counters: medians(&set.samples(1, line.workload, line.phase)),
             paired: Some(Paired {
                 change,
                 ratio: ratio.middle,
@@ -216,8 +129,8 @@ impl Figures {
     }
 
     /// The figure that decides; none if it was not measured.
-    pub fn of(&self, metric: Metric) -> Option<u64> {
-        self.value(metric.counter())
+    pub fn of(&self, metric: &FigureName) -> Option<u64> {
+        self.value(metric.as_str())
     }
 
     /// The value of a counter.
@@ -240,6 +153,14 @@ impl Figures {
         both.filter(|(_, before, after)| before != after).collect()
     }
 
+    fn add(&mut self, name: &str, reading: Reading<'_>) {
+        self.counters.push(Counter {
+            name: name.to_owned(),
+            value: whole(reading.value),
+            is_time: reading.unit == NANOSECONDS,
+        });
+    }
+
     fn count(&mut self, name: &str, value: u64) {
         self.counters.push(Counter {
             name: name.to_owned(),
@@ -256,29 +177,26 @@ impl Figures {
     }
 }
 
-/// The medians of all counters that were measured.
+/// The medians of all figures that were measured.
 fn medians(samples: &[(u32, &Sample)]) -> Vec<Counter> {
-    let median = |counter: SampleCounter| {
-        let figures = samples.iter();
-        let figures = figures.filter_map(|(_, sample)| counter.of(sample).map(|ns| ns as f64));
-        let summary = Summary::of(&figures.collect::<Vec<_>>())?;
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "a median of counts"
-        )]
-        let value = summary.median.round() as u64;
-        Some(Counter {
-            name: counter.name().to_owned(),
-            value,
-            is_time: counter.unit() == CounterUnit::Nanoseconds,
-        })
-    };
-    SampleCounter::ALL.into_iter().filter_map(median).collect()
+    let mut medians = Figures::default();
+    for metric in metrics() {
+        let readings = || samples.iter().filter_map(|(_, sample)| metric.read(sample));
+        let values: Vec<f64> = readings().map(|reading| reading.value).collect();
+        if let (Some(first), Some(summary)) = (readings().next(), Summary::of(&values)) {
+            let value = summary.median;
+            medians.add(metric.as_str(), Reading { value, ..first });
+        }
+    }
+    medians.counters
 }
 
-/// The work until all is durable, or else until the work returned.
-fn whole(kernel: &[KernelWork]) -> Option<&KernelWork> {
-    let durable = kernel.iter().find(|work| work.until == Point::Durable);
-    durable.or(kernel.first())
+/// The nearest whole number.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "figures that decide are not negative, and `as` saturates"
+)]
+fn whole(value: f64) -> u64 {
+    value.round() as u64
 }

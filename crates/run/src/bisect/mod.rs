@@ -7,9 +7,10 @@
 mod choice;
 mod figures;
 
-pub use figures::{Change, Counter, Figures, Metric, Paired};
+pub use figures::{Change, Counter, Figures, Paired, is_paired, metrics};
 
 use choice::{Choice, choose};
+use fsdyno_model::FigureName;
 
 /// A search: the ends, the metric and the threshold.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,7 +20,7 @@ pub struct Question {
     /// A later commit with the change.
     pub bad: String,
     /// The figure that decides.
-    pub metric: Metric,
+    pub metric: FigureName,
     /// The ratio of two figures that is a change; above 1.
     pub threshold: f64,
 }
@@ -130,7 +131,7 @@ impl Question {
         if let Some(paired) = &other.paired {
             return Some(paired.change);
         }
-        let (good, other) = (good.of(self.metric)?, other.of(self.metric)?);
+        let (good, other) = (good.of(&self.metric)?, other.of(&self.metric)?);
         let (good, other) = (good as f64, other as f64);
         Some(if other > good * self.threshold {
             Change::Rises
@@ -196,7 +197,7 @@ impl Question {
             Ok(figures) => figures,
             Err(end) => return no_end(end),
         };
-        let (Some(reference), Some(changed)) = (good.of(self.metric), bad.of(self.metric)) else {
+        let (Some(reference), Some(changed)) = (good.of(&self.metric), bad.of(&self.metric)) else {
             return Ok(Found::NoFigure);
         };
         match self.change(&good, &bad) {

@@ -72,7 +72,7 @@ fn search(history: &mut History) -> Found {
     let question = Question {
         good: "0".to_owned(),
         bad: (history.flushes.len() - 1).to_string(),
-        metric: Metric::Flushes,
+        metric: FigureName::new("flushes"),
         threshold: 1.05,
     };
     let Ok(found) = question.search(history);
@@ -193,7 +193,7 @@ fn a_comparison_with_noise_decides_by_its_verdict_and_skips_what_is_inconclusive
     let question = Question {
         good: "0".to_owned(),
         bad: "9".to_owned(),
-        metric: Metric::Cpu,
+        metric: FigureName::CPU,
         threshold: 1.05,
     };
     let paired = |change| Figures {

@@ -71,6 +71,8 @@ pub struct WorkloadTable {
     /// Phases in order: `KIND`, `KIND CACHE`, `KIND CACHE PATTERN`, or a table
     #[schemars(with = "Vec<ShortOr<PhaseTable>>")]
     pub phases: Spanned<Vec<Spanned<ShortOr<PhaseTable>>>>,
+    /// Figure that its phases are judged by, instead of the key `judge`
+    pub judge: Option<String>,
 }
 
 /// A phase in long form; other keys are parameters of its kind.
@@ -86,6 +88,8 @@ pub struct PhaseTable {
     pub label: Option<String>,
     /// Regular expression of a grep phase
     pub pattern: Option<String>,
+    /// Figure that it is judged by
+    pub judge: Option<String>,
     /// Parameters of the kind (`fsdyno list phases --long`).
     #[schemars(skip)]
     pub parameters: Vec<(Spanned<String>, Spanned<toml::Value>)>,
@@ -105,6 +109,7 @@ impl<'de> Deserialize<'de> for PhaseTable {
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<PhaseTable, A::Error> {
                 let (mut kind, mut cache, mut label, mut pattern) = (None, None, None, None);
+                let mut judge = None;
                 let mut parameters = Vec::new();
                 while let Some(key) = map.next_key::<Spanned<String>>()? {
                     match key.get_ref().as_str() {
@@ -112,6 +117,7 @@ impl<'de> Deserialize<'de> for PhaseTable {
                         "cache" => cache = Some(map.next_value()?),
                         "label" => label = Some(map.next_value()?),
                         "pattern" => pattern = Some(map.next_value()?),
+                        "judge" => judge = Some(map.next_value()?),
                         _ => parameters.push((key, map.next_value()?)),
                     }
                 }
@@ -120,6 +126,7 @@ impl<'de> Deserialize<'de> for PhaseTable {
                     cache,
                     label,
                     pattern,
+                    judge,
                     parameters,
                 })
             }

@@ -13,6 +13,7 @@ mod disks;
 mod entry;
 mod error;
 mod extension;
+mod judging;
 mod labs;
 mod layers;
 mod length;

@@ -99,6 +99,16 @@ settings! {
         #[serde(skip)]
         pub label: Vec<String>;
 
+        /// Figure that --exec commands print: NAME[UNIT,higher|lower]=REGEX; repeatable
+        ///
+        /// The first group of the regular expression is the number, and a unit behind it or in a second
+        /// group is read: 'tps[1/s,higher]=tps = ([0-9.]+)'. The last match counts. Without =REGEX the
+        /// command prints a line `FIGURE NAME NUMBER UNIT` (docs/workloads.md).
+        #[arg(long, value_name = "FIGURE", action = ArgAction::Append, requires = "exec",
+              help_heading = WORKLOAD)]
+        #[serde(skip)]
+        pub figure: Vec<String>;
+
         /// Untimed runs of each --exec before the timed one; caches stay as they are
         #[arg(long, value_name = "N", requires = "exec", help_heading = WORKLOAD)]
         #[serde(skip)]
@@ -279,6 +289,14 @@ settings! {
         #[serde(deserialize_with = "text")]
         #[schemars(with = "String")]
         pub cell_budget: Option<Nanos>, if check::time_above_zero;
+
+        /// Figure that contenders are judged by [default: durable]
+        ///
+        /// One of the figures in docs/reference/figures.md, or one that a program reports. The default
+        /// is the time until durable, or until return where nothing is written; of a program whose
+        /// duration is fixed, it is the rate of its work. Phases without the figure keep the default.
+        #[arg(long, value_name = "FIGURE", help_heading = MEASUREMENT)]
+        pub judge: Option<String>;
 
         /// Seed of datasets and order
         #[arg(long, value_name = "N", help_heading = WORKLOAD)]

@@ -17,7 +17,7 @@ pub(super) fn known(name: &str, kind: Result<&KindEntry, ConfigError>) -> Result
     if kind.passes_on || names.clone().any(|known| known == name) {
         return Ok(());
     }
-    let keys = ["kind", "cache", "label", "pattern"];
+    let keys = ["kind", "cache", "label", "pattern", "judge"];
     let all: Vec<&str> = keys.into_iter().chain(names).collect();
     let near = closest_name(name, all.iter().copied());
     let listed: Vec<String> = all.iter().map(|key| format!("`{key}`")).collect();
@@ -38,6 +38,10 @@ pub(super) fn text_of(value: &toml::Value) -> Result<String, ConfigError> {
         toml::Value::Integer(number) => Ok(number.to_string()),
         toml::Value::Float(number) => Ok(number.to_string()),
         toml::Value::Boolean(truth) => Ok(truth.to_string()),
+        toml::Value::Array(values) => {
+            let lines: Result<Vec<String>, _> = values.iter().map(text_of).collect();
+            Ok(lines?.join("\n"))
+        }
         other => Err(ConfigError::wrong(
             format!("a parameter is no {}", other.type_str()),
             "write a text or a number",

@@ -5,7 +5,7 @@ use super::config_error::ConfigError;
 use super::parameters;
 use fsdyno_load::phases::replay;
 use fsdyno_model::closest_name;
-use fsdyno_model::{CacheState, Needs, PhasePlan};
+use fsdyno_model::{CacheState, FigureName, Needs, PhasePlan};
 use std::collections::{BTreeMap, HashMap};
 
 /// A parsed phase that may not have a label yet.
@@ -21,6 +21,8 @@ pub struct Draft {
     pub pattern: Option<String>,
     /// The parameters of the kind, by name.
     pub parameters: BTreeMap<String, String>,
+    /// The figure that it is judged by, if the plan names one.
+    pub judge: Option<FigureName>,
 }
 
 impl Draft {
@@ -47,6 +49,7 @@ impl Draft {
             label,
             pattern,
             parameters,
+            judge: None,
         })
     }
 
@@ -163,6 +166,7 @@ pub fn labelled(drafts: Vec<Draft>) -> Result<Vec<PhasePlan>, (usize, ConfigErro
             cache: draft.cache,
             pattern: draft.pattern,
             parameters: draft.parameters,
+            judge: draft.judge,
         });
     }
     Ok(phases)

@@ -25,7 +25,7 @@ use super::place::Place;
 use crate::resolve::options::RunOptions;
 use crate::resolve::settings::{FromText as _, split_help};
 use fsdyno_model::closest_name;
-use fsdyno_model::{ContenderSpec, DatasetChoice, LabChoice, Workload};
+use fsdyno_model::{ContenderSpec, DatasetChoice, FigureName, LabChoice, Workload};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -234,7 +234,10 @@ impl Reader<'_> {
             let whole = table.phases.span();
             let mut drafts = Vec::new();
             for phase in table.phases.get_ref() {
-                drafts.push(self.phase(phase)?);
+                let mut draft = self.phase(phase)?;
+                let of_workload = table.judge.as_deref().map(FigureName::new);
+                draft.judge = draft.judge.or(of_workload);
+                drafts.push(draft);
             }
             if drafts.is_empty() {
                 let error = ConfigError::wrong(
@@ -284,15 +287,17 @@ impl Reader<'_> {
                 .map_err(|error| self.source.wrong(at, &error))?;
             given.insert(name.to_owned(), text);
         }
-        Draft::new(
+        let draft = Draft::new(
             kind,
             cache.unwrap_or_default(),
             label,
             table.pattern.clone(),
             given,
             self.catalogue,
-        )
-        .map_err(|error| self.source.wrong(span, &error))
+        );
+        let draft = draft.map_err(|error| self.source.wrong(span, &error))?;
+        let judge = table.judge.as_deref().map(FigureName::new);
+        Ok(Draft { judge, ..draft })
     }
 
     /// Parses a value; the error has its position.

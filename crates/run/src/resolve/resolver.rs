@@ -5,6 +5,7 @@ use super::config_error::ConfigError;
 use super::contenders::{ContenderParser, have_devices, have_own_labels};
 use super::disks;
 use super::error::ResolveError;
+use super::judging;
 use super::labs;
 use super::layers::Layers;
 use super::length;
@@ -128,6 +129,9 @@ fn work(
     parameters::complete_programs(&mut workloads).map_err(layers.wrong("phases"))?;
     complete_replays(&mut workloads, layers.arguments.pace.as_deref())
         .map_err(ResolveError::argument("--pace"))?;
+    let overrides = layers.arguments.judge.is_some();
+    judging::set(&mut workloads, layers.settings.judge.as_deref(), overrides)
+        .map_err(layers.wrong("judge"))?;
     let name = name(layers, &workloads);
     let numbers = &layers.settings.workers;
     let workloads = workers::for_each_number(workloads, numbers, catalogue);

@@ -153,6 +153,7 @@ fn typed(
     let warmup = options.warmup.filter(|n| *n > 0).map(|n| n.to_string());
     let yes = |option| (option == Some(true)).then(|| "yes".to_owned());
     let (ignored, everywhere) = (yes(options.ignore_failure), yes(options.exec_everywhere));
+    let figures = (!options.figure.is_empty()).then(|| options.figure.join("\n"));
     // Warm-up runs are for warm caches, so the phase does not change them.
     let cache = match warmup {
         Some(_) => CacheState::AsIs,
@@ -165,6 +166,7 @@ fn typed(
             ("--exec", "command", Some(command)),
             ("--prepare", "prepare", prepare),
             ("--warmup", "warmup", warmup.as_ref()),
+            ("--figure", "figure", figures.as_ref()),
             ("--ignore-failure", "ignore-failure", ignored.as_ref()),
             ("--exec-everywhere", "everywhere", everywhere.as_ref()),
         ];
@@ -308,6 +310,7 @@ fn check_inputs(workload: &Workload, catalogue: &Catalogue) -> Result<(), Config
             label: Some(phase.label.clone()),
             pattern: phase.pattern.clone(),
             parameters: phase.parameters.clone(),
+            judge: phase.judge.clone(),
         })
         .collect();
     phases::check_inputs(&drafts, form, catalogue).map_err(|(_, c)| match c {

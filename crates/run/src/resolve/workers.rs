@@ -104,6 +104,7 @@ mod tests {
             cache: CacheState::AsIs,
             pattern: None,
             parameters: BTreeMap::new(),
+            judge: None,
         };
         Workload {
             name: kinds.join("+"),

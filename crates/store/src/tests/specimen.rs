@@ -61,6 +61,7 @@ pub(crate) fn plan() -> Plan {
                 cache,
                 pattern: pattern.map(str::to_owned),
                 parameters: [("command".to_owned(), ODD.to_owned())].into(),
+                judge: None,
             })
             .into(),
     };
@@ -135,7 +136,7 @@ pub(crate) fn plan() -> Plan {
         }),
         decides: Some(fsdyno_model::DecidingFigure {
             phase: "copy".into(),
-            counter: fsdyno_model::Counter::Cpu,
+            figure: fsdyno_model::FigureName::CPU,
         }),
         errors: Some(fsdyno_model::ErrorRate::Fwer),
         ends: vec![6],

@@ -3,7 +3,8 @@
 use crate::args::{multiple, unknown};
 use clap::Args;
 use fsdyno_model::Bytes;
-use fsdyno_run::bisect::Metric;
+use fsdyno_model::FigureName;
+use fsdyno_run::bisect::metrics;
 use std::path::PathBuf;
 
 /// The headings of the flags.
@@ -34,11 +35,12 @@ pub struct BisectArgs {
     pub phases: Vec<String>,
     /// Figure that decides
     ///
-    /// durable (time), blocks (basic blocks of the kernel), flushes, requests, bytes, seeks or extents:
-    /// each is exact, and one measurement of a commit decides. cpu (processor time) is measured in
-    /// real time on disks in memory, in blocks with the good revision, until the interval decides.
+    /// One of the figures in docs/reference/figures.md. An exact one, such as durable, blocks or
+    /// flushes, needs one measurement of a commit. One that the machine measures, such as cpu, is
+    /// measured in real time on disks in memory, in blocks with the good revision, until the interval
+    /// decides.
     #[arg(long, value_name = "METRIC", default_value = "durable", value_parser = metric)]
-    pub metric: Metric,
+    pub metric: FigureName,
     /// Ratio to the good revision that is a change; above 1
     #[arg(long, value_name = "RATIO", default_value_t = 1.05, value_parser = threshold)]
     pub threshold: f64,
@@ -88,10 +90,13 @@ pub struct BisectArgs {
     pub step: bool,
 }
 
-fn metric(text: &str) -> Result<Metric, String> {
-    let mut all = Metric::ALL.into_iter();
-    all.find(|metric| metric.name() == text)
-        .ok_or_else(|| unknown("metric", text, Metric::ALL.map(Metric::name)))
+fn metric(text: &str) -> Result<FigureName, String> {
+    let all: Vec<FigureName> = metrics().collect();
+    let names = || all.iter().map(FigureName::as_str);
+    let found = all.iter().find(|metric| metric.as_str() == text);
+    found
+        .cloned()
+        .ok_or_else(|| unknown("figure", text, names()))
 }
 
 fn threshold(text: &str) -> Result<f64, String> {

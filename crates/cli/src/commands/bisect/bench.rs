@@ -4,8 +4,8 @@ use super::kept::{Attempt, AttemptResult, Kept};
 use crate::exit::{CliError, Code};
 use crate::output;
 use fsdyno_disk::record::first_difference_of_files;
-use fsdyno_model::printable;
-use fsdyno_run::bisect::{Bench, Change, Figures, Judged, Metric, Role, Step, Tried};
+use fsdyno_model::{FigureName, printable};
+use fsdyno_run::bisect::{Bench, Change, Figures, Judged, Role, Step, Tried, is_paired};
 use std::fs;
 use std::path::Path;
 
@@ -25,7 +25,7 @@ pub trait Machine {
 pub struct Recorded<'a, M> {
     pub machine: M,
     pub kept: &'a Kept,
-    pub metric: Metric,
+    pub metric: FigureName,
     /// The number of steps so far.
     pub steps: u32,
 }
@@ -39,7 +39,7 @@ impl<M: Machine> Recorded<'_, M> {
             return Ok(attempt);
         }
         let traces = match role {
-            Role::Good if !self.metric.is_paired() && !self.kept.is_repeated()? => {
+            Role::Good if !is_paired(&self.metric) && !self.kept.is_repeated()? => {
                 Some(self.traces(0)?)
             }
             _ => None,
@@ -79,7 +79,7 @@ impl<M: Machine> Recorded<'_, M> {
             Judged::Skipped => "skipped",
         };
         let result = match &step.tried {
-            Tried::Measured(figures) => super::summary::figure(figures, self.metric),
+            Tried::Measured(figures) => super::summary::figure(figures, &self.metric),
             Tried::Skipped(why) => printable(why),
         };
         let left = match step.left {
@@ -107,7 +107,7 @@ impl<M: Machine> Bench for Recorded<'_, M> {
     }
 
     fn repeat(&mut self, commit: &str) -> Result<Option<String>, CliError> {
-        if self.metric.is_paired() {
+        if is_paired(&self.metric) {
             return Ok(differs_from_itself(&self.attempt(commit, Role::Good)?));
         }
         if self.kept.is_repeated()? {

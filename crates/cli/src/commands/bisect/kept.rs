@@ -4,9 +4,9 @@
 use crate::exit::CliError;
 use crate::output;
 use fsdyno_files::{Existing, TrustedDir};
-use fsdyno_model::Nanos;
 use fsdyno_model::names::short_hash;
-use fsdyno_run::bisect::{Figures, Metric, Tried};
+use fsdyno_model::{FigureName, Nanos};
+use fsdyno_run::bisect::{Figures, Tried};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -32,7 +32,7 @@ pub struct Search {
     /// The commits of the ends; the bad one is unknown to single steps.
     pub good: String,
     pub bad: Option<String>,
-    pub metric: Metric,
+    pub metric: FigureName,
     pub threshold: f64,
     /// The maximum number of blocks of a comparison, for a metric with noise.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -9,11 +9,11 @@ use crate::exit::{CliError, Code};
 use crate::places::IN_MEMORY;
 use fsdyno_guests::kernels::{GitError, Kernels, Repository, TreeOrder, TreeSource, build};
 use fsdyno_model::{
-    CancelToken, ContenderKernel, Counter, DecidingFigure, KernelChoice, LabChoice, Nanos, Outcome,
-    PhasePlan, Plan, ResultSet,
+    CancelToken, ContenderKernel, DecidingFigure, FigureName, KernelChoice, LabChoice, Nanos,
+    Outcome, PhasePlan, Plan, ResultSet,
 };
 use fsdyno_run::RunOptions;
-use fsdyno_run::bisect::{Figures, Metric};
+use fsdyno_run::bisect::{Figures, is_paired};
 use fsdyno_run::resolve::Counting;
 use fsdyno_store::Store;
 use std::path::{Path, PathBuf};
@@ -38,15 +38,15 @@ pub struct Here<'a> {
 }
 
 impl Here<'_> {
-    fn metric(&self) -> Metric {
-        self.search.metric
+    fn metric(&self) -> &FigureName {
+        &self.search.metric
     }
 
     /// The plan of a cell in a guest of this kernel.
     pub fn plan(&self, kernel: &Path, traces: Option<&Path>) -> Result<Plan, CliError> {
         let (cell, metric) = (&self.search.cell, self.metric());
         let memory = cell.guest_memory.as_ref().map(|size| size.parse());
-        let in_memory = || metric.is_paired().then(|| IN_MEMORY.into());
+        let in_memory = || is_paired(metric).then(|| IN_MEMORY.into());
         let options = RunOptions {
             name: Some("bisect".to_owned()),
             contenders: vec![cell.fs.as_str().into()],
@@ -63,11 +63,11 @@ impl Here<'_> {
             cpu: cell.cpu.clone(),
             guest_memory: memory.transpose().map_err(CliError::usage)?,
             guest_kernel: Some(KernelChoice::File(kernel.to_owned())),
-            repeats: (!metric.is_paired()).then_some(1),
+            repeats: (!is_paired(metric)).then_some(1),
             max_repeats: self.search.max_repeats,
-            margin: metric.is_paired().then_some(self.search.threshold - 1.0),
+            margin: is_paired(metric).then_some(self.search.threshold - 1.0),
             check: Some(false),
-            fragments: (metric == Metric::Extents).then_some(Counting::All),
+            fragments: (*metric == FigureName::EXTENTS).then_some(Counting::All),
             ..RunOptions::default()
         };
         let plan = resolve_here(&options)?;
@@ -92,9 +92,9 @@ impl Here<'_> {
                 cell.phases.join(", ")
             )));
         };
-        let decides = metric.is_paired().then(|| DecidingFigure {
+        let decides = is_paired(metric).then(|| DecidingFigure {
             phase: phase.label.clone(),
-            counter: Counter::Cpu,
+            figure: metric.clone(),
         });
         Ok(Plan { decides, ..plan })
     }
@@ -102,7 +102,7 @@ impl Here<'_> {
     /// Whether the kernel must count its work.
     fn must_count(&self) -> bool {
         let is_charged = self.search.cell.cpu.as_deref() != Some(Path::new(FREE));
-        self.metric() == Metric::Blocks || (is_charged && !self.metric().is_paired())
+        *self.metric() == FigureName::BLOCKS || (is_charged && !is_paired(self.metric()))
     }
 
     /// Builds the kernel of a commit; the inner error is that of the commit.
@@ -139,7 +139,7 @@ impl Here<'_> {
         traces: Option<&Path>,
     ) -> Result<Result<Plan, String>, CliError> {
         let plan = self.plan(kernel, traces)?;
-        if !self.metric().is_paired() {
+        if !is_paired(self.metric()) {
             return Ok(Ok(plan));
         }
         let good = &self.search.good;
@@ -197,7 +197,7 @@ impl Here<'_> {
         let mut samples = cells.flat_map(|record| &record.samples);
         let (cell, metric) = (&self.search.cell, self.metric());
         let phase = &cell.phase;
-        let figures = if metric.is_paired() {
+        let figures = if is_paired(metric) {
             Figures::of_pairs(set)
         } else {
             let sample = samples.find(|sample| sample.label == *phase || sample.kind == *phase);
@@ -208,12 +208,11 @@ impl Here<'_> {
             return Err(CliError::failure(format!(
                 "{phase} of {} has no figure {}: {}",
                 cell.fs,
-                metric.name(),
-                match metric {
-                    Metric::Blocks =>
-                        "the kernel counts blocks only with a model processor; leave out \
-                                       --cpu free",
-                    _ => "it was not measured",
+                metric,
+                if *metric == FigureName::BLOCKS {
+                    "the kernel counts blocks only with a model processor; leave out --cpu free"
+                } else {
+                    "it was not measured"
                 }
             )));
         }

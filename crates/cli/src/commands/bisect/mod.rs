@@ -16,9 +16,9 @@ use crate::output;
 use bench::{Recorded, interrupted};
 use fsdyno_guests::kernels::Repository;
 use fsdyno_host::signals;
-use fsdyno_model::CancelToken;
+use fsdyno_model::{CancelToken, FigureName};
 use fsdyno_run::bisect::{Bench as _, Judged};
-use fsdyno_run::bisect::{Change, Figures, Found, Metric, Question, Role, Step, Tried};
+use fsdyno_run::bisect::{Change, Figures, Found, Question, Role, Step, Tried, is_paired};
 use kept::{AttemptResult, CellSettings, Kept, Search};
 use machine::{Here, git_error};
 use std::path::{Path, PathBuf};
@@ -44,7 +44,7 @@ pub fn bisect(args: &BisectArgs, store: &Path) -> Result<Code, CliError> {
         let mut bench = Recorded {
             machine: here,
             kept: &kept,
-            metric: search.metric,
+            metric: search.metric.clone(),
             steps: 0,
         };
         let ended = if args.step {
@@ -93,7 +93,7 @@ fn search_of(args: &BisectArgs) -> Result<Search, CliError> {
     if let Some(bad) = &bad {
         follows(&repository, &good, bad)?;
     }
-    let is_paired = args.metric.is_paired();
+    let is_paired = is_paired(&args.metric);
     if is_paired && (args.disk.is_some() || args.cpu.is_some()) {
         return Err(CliError::usage(
             "--metric cpu measures in real time, on disks in memory. Leave out --disk and --cpu",
@@ -110,7 +110,7 @@ fn search_of(args: &BisectArgs) -> Result<Search, CliError> {
         repo: args.repo.canonicalize()?,
         good,
         bad,
-        metric: args.metric,
+        metric: args.metric.clone(),
         threshold: args.threshold,
         max_repeats: is_paired.then_some(args.max_repeats),
         cell: CellSettings {
@@ -185,7 +185,7 @@ fn searched(search: &Search, bench: &mut Recorded<'_, Here<'_>>) -> Result<(), C
     let question = Question {
         good: search.good.clone(),
         bad: bad.clone(),
-        metric: search.metric,
+        metric: search.metric.clone(),
         threshold: search.threshold,
     };
     let found = question.search(bench)?;
@@ -235,13 +235,13 @@ fn undecided(search: &Search, found: &Found) -> String {
         Found::NoDifference { good, bad } => format!(
             "good and bad do not differ by more than {threshold}: {} {good} and {bad}. Choose other \
              revisions, another phase or metric, or a smaller --threshold",
-            metric.name()
+            metric
         ),
         Found::Inconclusive(paired) => format!(
             "the comparison of good and bad is inconclusive: {paired}. Choose another --threshold or \
              a larger --scale, raise --max-repeats, or end other work of this machine"
         ),
-        Found::NotExact(paired) if metric.is_paired() => format!(
+        Found::NotExact(paired) if is_paired(metric) => format!(
             "the good commit, compared with itself, is not equivalent within {threshold}: {paired}. \
              Choose a larger --threshold or --scale, raise --max-repeats, or end other work of this \
              machine"
@@ -263,7 +263,7 @@ fn undecided(search: &Search, found: &Found) -> String {
              of:\n  {}",
             commits.join("\n  ")
         ),
-        Found::NoFigure => format!("the phase has no figure {}", metric.name()),
+        Found::NoFigure => format!("the phase has no figure {}", metric),
         Found::Commit { commit, .. } => commit.clone(),
     }
 }
@@ -277,14 +277,14 @@ fn step(
     let question = Question {
         good: search.good.clone(),
         bad: search.bad.clone().unwrap_or_default(),
-        metric: search.metric,
+        metric: search.metric.clone(),
         threshold: search.threshold,
     };
     let figures = |bench: &mut Recorded<'_, Here<'_>>, commit: &str, role| {
         let failed = |found| CliError::failure(undecided(search, &found));
         match bench.measure(commit, role)? {
             Tried::Skipped(why) => Err(failed(Found::NoEnd { role, why })),
-            Tried::Measured(figures) if figures.of(search.metric).is_none() => {
+            Tried::Measured(figures) if figures.of(&search.metric).is_none() => {
                 Err(failed(Found::NoFigure))
             }
             Tried::Measured(figures) => Ok(figures),
@@ -304,7 +304,7 @@ fn step(
             match question.change(&reference, &bad) {
                 Some(change @ (Change::Rises | Change::Falls)) => change,
                 change => {
-                    let found = no_change(change, search.metric, &reference, &bad);
+                    let found = no_change(change, &search.metric, &reference, &bad);
                     return Err(CliError::failure(undecided(search, &found)));
                 }
             }
@@ -329,7 +329,7 @@ fn step(
 }
 
 /// The reason why a search is inconclusive if its ends do not differ in one direction.
-fn no_change(change: Option<Change>, metric: Metric, good: &Figures, bad: &Figures) -> Found {
+fn no_change(change: Option<Change>, metric: &FigureName, good: &Figures, bad: &Figures) -> Found {
     match (change, bad.paired) {
         (Some(Change::Undecided), Some(paired)) => Found::Inconclusive(paired),
         _ => Found::NoDifference {

@@ -3,10 +3,11 @@
 use super::kept::Search;
 use crate::places::IN_MEMORY;
 use fsdyno_guests::kernels::About;
+use fsdyno_model::figures::NANOSECONDS;
 use fsdyno_model::step::shell_line;
 use fsdyno_model::units::three_digits;
-use fsdyno_model::{Nanos, printable};
-use fsdyno_run::bisect::{Figures, Metric};
+use fsdyno_model::{FigureName, Nanos, printable};
+use fsdyno_run::bisect::{Figures, is_paired};
 use std::fmt::Write as _;
 
 /// The maximum number of listed counters.
@@ -23,8 +24,8 @@ const LIMITS_IN_REAL_TIME: &str = "Both kernels ran in real time, in guests with
     of disks stay invisible.";
 
 /// The limits of a metric.
-pub fn limits(metric: Metric) -> &'static str {
-    if metric.is_paired() {
+pub fn limits(metric: &FigureName) -> &'static str {
+    if is_paired(metric) {
         LIMITS_IN_REAL_TIME
     } else {
         LIMITS
@@ -32,12 +33,17 @@ pub fn limits(metric: Metric) -> &'static str {
 }
 
 /// A figure with its name and unit.
-pub fn figure(figures: &Figures, metric: Metric) -> String {
+pub fn figure(figures: &Figures, metric: &FigureName) -> String {
     let value = figures.of(metric).unwrap_or_default();
-    let value = shown(value, metric.is_time());
+    let value = shown(
+        value,
+        metric
+            .definition()
+            .is_some_and(|one| one.unit == NANOSECONDS),
+    );
     let paired = figures.paired.as_ref();
     let paired = paired.map_or_else(String::new, |paired| format!(", {paired}"));
-    format!("{} {value}{paired}", metric.name())
+    format!("{metric} {value}{paired}")
 }
 
 fn shown(value: u64, is_time: bool) -> String {
@@ -104,7 +110,7 @@ impl Guilty<'_> {
             text,
             "\n{}\n{} commits were measured. Runs in the store: {before} (before), {after}. \
              All figures: {}\n\nReproducer:\n\n{}\n\nReport to mail:\n\n{}",
-            limits(self.search.metric),
+            limits(&self.search.metric),
             self.builds,
             self.command_of_figures(),
             self.reproducer(),
@@ -115,25 +121,23 @@ impl Guilty<'_> {
 
     /// The figure that decides, before and after.
     fn change(&self) -> String {
-        let metric = self.search.metric;
+        let metric = &self.search.metric;
         let value = |figures: &Figures| figures.of(metric).unwrap_or_default();
         let (before, after) = (value(self.figures_before), value(self.figures));
-        let is_time = metric.is_time();
+        let is_time = metric
+            .definition()
+            .is_some_and(|one| one.unit == NANOSECONDS);
         if let Some(paired) = &self.figures.paired {
             return format!(
                 "{} of {}: {} {}, compared with the good commit {}",
-                self.search.cell.phase,
-                self.search.cell.fs,
-                metric.name(),
-                paired,
-                self.search.good
+                self.search.cell.phase, self.search.cell.fs, metric, paired, self.search.good
             );
         }
         format!(
             "{} of {}: {} {} -> {} ({})",
             self.search.cell.phase,
             self.search.cell.fs,
-            metric.name(),
+            metric,
             shown(before, is_time),
             shown(after, is_time),
             ratio(before as f64, after as f64)
@@ -148,7 +152,7 @@ impl Guilty<'_> {
             most as f64 / (least as f64).max(0.5)
         };
         // The counter that decides comes first.
-        let decides = |name: &str| name == self.search.metric.counter();
+        let decides = |name: &str| name == self.search.metric.as_str();
         moved.sort_by(|a, b| {
             let first = decides(&b.0.name).cmp(&decides(&a.0.name));
             first.then(size(b.1, b.2).total_cmp(&size(a.1, a.2)))
@@ -174,7 +178,7 @@ impl Guilty<'_> {
     /// The command that prints all figures of the runs before and after.
     fn command_of_figures(&self) -> String {
         let [before, after] = &self.runs;
-        if self.search.metric.is_paired() {
+        if is_paired(&self.search.metric) {
             format!("fsdyno report {after}")
         } else {
             format!("fsdyno compare {before} {after}")
@@ -210,7 +214,7 @@ impl Guilty<'_> {
         cell.set.iter().for_each(|setting| add("--set", setting));
         cell.device.iter().for_each(|device| add("--on", device));
         let repo = shell_line(&[self.search.repo.to_string_lossy().into_owned()]);
-        if self.search.metric.is_paired() {
+        if is_paired(&self.search.metric) {
             let (before, commit) = (&self.before.short, &self.about.short);
             return format!(
                 "#!/bin/sh -e\nrepo={repo}\n{} --work-dir {IN_MEMORY} --margin {:.3}% --no-check --lab uml --long \
@@ -246,7 +250,7 @@ impl Guilty<'_> {
              {}:\n\n{}\n#regzbot introduced: {commit}\n",
             printable(author),
             cell.fs,
-            self.search.metric.name(),
+            self.search.metric,
             printable(subject),
             printable(subject),
             self.change(),
@@ -256,7 +260,7 @@ impl Guilty<'_> {
                 " on a model of the disk {} in virtual time. The figures are the same in every run",
                 disk.display()
             )),
-            limits(self.search.metric),
+            limits(&self.search.metric),
             self.counters(),
             self.search.version,
             self.reproducer(),

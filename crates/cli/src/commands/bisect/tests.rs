@@ -4,8 +4,9 @@ use super::bench::Machine;
 use super::kept::Attempt;
 use super::*;
 use fsdyno_guests::kernels::About;
+use fsdyno_model::FigureName;
 use fsdyno_model::Nanos;
-use fsdyno_run::bisect::{Counter, Figures, Metric};
+use fsdyno_run::bisect::{Counter, Figures};
 use std::cell::RefCell;
 
 /// A history without branches, in which commit 21 doubles the flushes.
@@ -85,7 +86,7 @@ fn search() -> Search {
         repo: "/srv/a linux".into(),
         good: "0".to_owned(),
         bad: Some("33".to_owned()),
-        metric: Metric::Flushes,
+        metric: FigureName::new("flushes"),
         threshold: 1.05,
         max_repeats: None,
         cell: CellSettings {
@@ -110,13 +111,13 @@ fn find(all: &Path, made: &Made) -> Result<Found, CliError> {
     let question = Question {
         good: search.good.clone(),
         bad: search.bad.clone().unwrap(),
-        metric: search.metric,
+        metric: search.metric.clone(),
         threshold: search.threshold,
     };
     question.search(&mut Recorded {
         machine: made,
         kept: &kept,
-        metric: search.metric,
+        metric: search.metric.clone(),
         steps: 0,
     })
 }

@@ -125,6 +125,7 @@ mod tests {
                 cache: CacheState::Cold,
                 pattern: None,
                 parameters: BTreeMap::new(),
+                judge: None,
             }],
         }
     }

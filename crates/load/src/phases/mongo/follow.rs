@@ -106,6 +106,7 @@ mod tests {
             cache: CacheState::AsIs,
             pattern: None,
             parameters: owned.collect(),
+            judge: None,
         }
     }
 

@@ -59,6 +59,7 @@ pub static FIO: Program = Program {
     read: report::read,
     describe,
     data,
+    judged,
 };
 
 /// Whether the parameters name a job instead of generating one.

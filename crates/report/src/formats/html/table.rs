@@ -215,9 +215,10 @@ impl Page {
                 let class = match (kind, cell) {
                     (Kind::Verdicts, Cell::Unknown) => r#" class="soft""#,
                     (_, Cell::Unknown) => r#" class="num soft""#,
-                    (Kind::Quantities, Cell::Outcome(Outcome::Slower | Outcome::More)) => {
-                        r#" class="bad""#
-                    }
+                    (
+                        Kind::Quantities,
+                        Cell::Outcome(Outcome::Slower | Outcome::More | Outcome::Loss),
+                    ) => r#" class="bad""#,
                     _ if column.is_text => r#" class="text""#,
                     (Kind::Figures, _) => r#" class="num soft""#,
                     _ => "",
@@ -294,8 +295,8 @@ impl Page {
             format!(r#"<span class="interval">{range}</span>"#)
         });
         let sign = match compared.outcome {
-            Some(Outcome::Faster | Outcome::Fewer) => "▼",
-            Some(Outcome::Slower | Outcome::More) => "▲",
+            Some(Outcome::Faster | Outcome::Fewer | Outcome::Loss) => "▼",
+            Some(Outcome::Slower | Outcome::More | Outcome::Gain) => "▲",
             Some(Outcome::Equivalent) => "≈",
             Some(
                 Outcome::Inconclusive
@@ -503,11 +504,11 @@ fn contender(label: &Label) -> String {
 fn class(compared: Compared) -> &'static str {
     match compared.outcome {
         Some(Outcome::Itself) => "itself",
-        Some(Outcome::Faster | Outcome::Fewer) => "faster",
-        Some(Outcome::Slower | Outcome::More) => "slower",
+        Some(outcome) if outcome.is_better() == Some(true) => "faster",
+        Some(outcome) if outcome.is_better() == Some(false) => "slower",
         Some(Outcome::Equivalent | Outcome::Negligible) => "equivalent",
         Some(Outcome::Inconclusive | Outcome::TooFew | Outcome::OneDraw) => "undecided",
-        None => "plain",
+        _ => "plain",
     }
 }
 
