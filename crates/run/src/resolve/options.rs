@@ -313,10 +313,11 @@ settings! {
         #[schemars(with = "String")]
         pub vary: Option<Varying>;
 
-        /// In virtual time, compare again with the model disk and processor changed by their errors
+        /// Compare again with the model disk and processor changed by their errors
         ///
-        /// Each known error of the profiles gives two variants, slower and faster. They run with the
-        /// first three draws of the run. Reports name the verdicts that do not hold in all variants.
+        /// It needs virtual time. Each known error of the profiles gives two variants, slower and
+        /// faster. They run with the first three draws of the run. Reports name the verdicts that do
+        /// not hold in all variants.
         #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true,
               default_missing_value = "true", hide_possible_values = true,
               help_heading = REPEATS)]

@@ -103,7 +103,7 @@ pub struct AdviseArgs {
     /// If no contender was tested, none is dropped.
     #[arg(long, value_name = "CLASS", value_parser = class, help_heading = CHOICE)]
     pub safety: Option<StateClass>,
-    /// Do not compare the choice again with the model disk and processor changed by their errors
+    /// Do not vary the model disk and the model processor by their errors
     #[arg(long, help_heading = CHOICE)]
     pub no_robust: bool,
     /// Compare the prediction with image files in real time, pair by pair
@@ -112,10 +112,10 @@ pub struct AdviseArgs {
     /// with a profile of the disk below the image files.
     #[arg(long, help_heading = CHOICE)]
     pub validate: bool,
-    /// Continue an interrupted advice: its name or `last`; --budget is the time from now on
+    /// Continue an interrupted advice by its name [default: the last one]
     ///
     /// The name is that of its first run (`fsdyno runs`). Finished runs are not repeated. With
-    /// --budget, runs that the time limit ended continue too.
+    /// --budget, the time from now on, runs that the time limit ended continue too.
     #[arg(long, value_name = "ADVICE", num_args = 0..=1, default_missing_value = "last",
           conflicts_with_all = OF_QUESTION, help_heading = PLACE)]
     #[serde(skip)]
