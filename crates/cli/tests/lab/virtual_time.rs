@@ -369,7 +369,8 @@ fn print_counter() {
     std::thread::sleep(Duration::from_millis(20));
     let (third, _) = read();
     assert!(first <= second && second < third);
-    println!("counter sleep {}", third - second);
+    // The name of the test is on the line before.
+    println!("\ncounter sleep {}", third - second);
     let mut readings = 0_u64;
     // A program that waits without a system call comes to an end.
     while read().0 < third + 10_000_000 {
