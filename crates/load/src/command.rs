@@ -82,7 +82,7 @@ pub(crate) fn run(tool: &ToolRun, stop: &CancelToken) -> Result<Ended, LoadError
     let complains = tool.fails_on_stderr && !command.stderr.trim().is_empty();
     if complains || status.code().is_none_or(|code| code > tool.highest_status) {
         let message = if command.stderr.trim().is_empty() {
-            &command.stdout
+            before_json(&command.stdout)
         } else {
             &command.stderr
         };
@@ -336,6 +336,14 @@ fn end_group(leader: u32, usage: &mut Usage) -> usize {
     bury(0)
 }
 
+/// The messages that a program prints before its results in JSON.
+fn before_json(text: &str) -> &str {
+    match text.split_once("\n{\n") {
+        Some((before, _)) if !before.trim().is_empty() => before,
+        _ => text,
+    }
+}
+
 /// The last lines of a message.
 ///
 /// A line may contain a path of any length. Its beginning is removed, because its end has the
@@ -420,6 +428,16 @@ mod tests {
             text.contains("status: 3") && text.contains("2; x: No"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn the_reason_of_a_failure_precedes_the_results_in_json() {
+        let script = "echo 'x: No space left on device'; printf '{\\n\"a\": 1\\n}\\n'; exit 1";
+        let mut tool = ToolRun::new("", ["sh", "-c", script]);
+        tool.keeps = 1000;
+        let error = run(&tool, &CancelToken::new());
+        let error = error.unwrap_err().to_string();
+        assert!(error.ends_with("1: x: No space left on device"), "{error}");
     }
 
     #[test]

@@ -347,3 +347,69 @@ fn the_time_of_a_run_by_its_number_of_jobs() {
         );
     }
 }
+
+/// With this variable the test of the counter is the program that a guest runs.
+#[cfg(target_arch = "x86_64")]
+const PRINTS_COUNTER: &str = "FSDYNO_PRINTS_COUNTER";
+
+/// Prints how far the time stamp counter advances: during a sleep, and with each of many readings.
+#[cfg(target_arch = "x86_64")]
+fn print_counter() {
+    use std::arch::x86_64::{__rdtscp, _rdtsc};
+    let mut number = 0;
+    // SAFETY: every x86-64 processor that runs these tests has both instructions, and `number` is a
+    // live variable.
+    let mut read = || unsafe { (_rdtsc(), __rdtscp(&raw mut number)) };
+    let (first, second) = read();
+    std::thread::sleep(Duration::from_millis(20));
+    let (third, _) = read();
+    assert!(first <= second && second < third);
+    // The name of the test is on the line before.
+    println!("\ncounter sleep {}", third - second);
+    let mut readings = 0_u64;
+    // A program that waits without a system call comes to an end.
+    while read().0 < third + 10_000_000 {
+        readings += 1;
+    }
+    println!("counter readings {readings}");
+    println!("counter processor {number}");
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn programs_of_guests_read_virtual_time_from_the_time_stamp_counter() {
+    let test = "programs_of_guests_read_virtual_time_from_the_time_stamp_counter";
+    if std::env::var_os(PRINTS_COUNTER).is_some() {
+        print_counter();
+        return;
+    }
+    let Some(kernel) = lab_kernel(test).filter(|_| have(&["mkfs.ext4"], test)) else {
+        return;
+    };
+    let home = Home::new();
+    let program = std::env::current_exe().unwrap();
+    let command = format!(
+        "{PRINTS_COUNTER}=1 {} --exact virtual_time::{test} --nocapture",
+        program.display()
+    );
+    let printed = || {
+        let load = ["--exec", &command, "--json"];
+        let output = home.fsdyno(&words(&home, &kernel, "ext4", &load)); // example
+        assert_eq!(output.code, Some(0), "{}{}", output.out, output.err);
+        let result: Value = serde_json::from_str(&output.out).unwrap();
+        let commands = result["cells"][0]["commands"].as_array().unwrap().iter();
+        let texts = commands.filter_map(|one| one["stdout"].as_str());
+        let lines = texts
+            .flat_map(str::lines)
+            .filter(|line| line.starts_with("counter "));
+        let lines: Vec<String> = lines.map(str::to_owned).collect();
+        (lines, result["cells"][0]["samples"].clone())
+    };
+    let first = printed();
+    assert_eq!(first.0.len(), 3, "{first:?}");
+    let slept: u64 = first.0[0].rsplit_once(' ').unwrap().1.parse().unwrap();
+    // Nanoseconds of virtual time: the sleep, and little else.
+    assert!((20_000_000..21_000_000).contains(&slept), "{slept}");
+    assert_eq!(first.0[2], "counter processor 0");
+    assert_eq!(printed(), first);
+}

@@ -401,6 +401,62 @@ const CPU_CHARGE: &[Patch] = &[
     },
 ];
 
+/// The time stamp counter in virtual time. `rdtsc` and `rdtscp` read the clock of the host, so they
+/// trap in processes of the guest (`PR_SET_TSC`, prctl(2)), and the kernel returns the virtual time
+/// in nanoseconds. The C library reads the counter when a program starts. So a reading is free, until
+/// many follow one another without a system call: a program that waits by reading ends.
+const COUNTER: &[Patch] = &[
+    Patch {
+        file: "arch/um/os-Linux/skas/process.c",
+        text: "#include <sys/wait.h>\n",
+        instead: "#include <sys/prctl.h>\n\
+              #include <sys/wait.h>\n",
+    },
+    Patch {
+        file: "arch/um/os-Linux/skas/process.c",
+        text: "static void handle_trap(int pid, struct uml_pt_regs *regs)\n",
+        instead: concat!(
+            include_str!("../../data/counter.c"),
+            "\nstatic void handle_trap(int pid, struct uml_pt_regs *regs)\n"
+        ),
+    },
+    Patch {
+        file: "arch/um/os-Linux/skas/process.c",
+        text: "\thandle_syscall(regs);\n",
+        instead: "\tcounter_readings = 0;\n\
+              \thandle_syscall(regs);\n",
+    },
+    Patch {
+        file: "arch/um/os-Linux/skas/process.c",
+        text: "\tsignal(SIGWINCH, SIG_IGN);\n",
+        instead: "\tsignal(SIGWINCH, SIG_IGN);\n\
+              \thide_counter();\n",
+    },
+    Patch {
+        file: "arch/um/os-Linux/skas/process.c",
+        text: "\t\t\tcase SIGSEGV:\n\
+              \t\t\t\tif (PTRACE_FULL_FAULTINFO) {\n",
+        instead: "\t\t\tcase SIGSEGV:\n\
+              \t\t\t\tif (si.si_code == SI_KERNEL && emulate_counter(pid, regs))\n\
+              \t\t\t\t\tbreak;\n\
+              \t\t\t\tif (PTRACE_FULL_FAULTINFO) {\n",
+    },
+    Patch {
+        file: "arch/um/kernel/time.c",
+        text: "static u64 timer_read(struct clocksource *cs)\n",
+        instead: "unsigned long long time_travel_counter(int costs);\n\
+              \n\
+              unsigned long long time_travel_counter(int costs)\n\
+              {\n\
+              \tif (costs && !time_travel_ext_waiting)\n\
+              \t\ttime_travel_update_time_rel(TIMER_MULTIPLIER);\n\
+              \treturn time_travel_time;\n\
+              }\n\
+              \n\
+              static u64 timer_read(struct clocksource *cs)\n",
+    },
+];
+
 /// Patches of kernels that count, applied only if their text exists.
 ///
 /// Random numbers do not depend on the version of the kernel either: a commit that changes nothing
@@ -454,7 +510,7 @@ const OPTIONAL: &[Patch] = &[
 
 /// All changes of existing files.
 fn all() -> impl Iterator<Item = &'static Patch> {
-    AMX.iter().chain(CPU_CHARGE).chain(OPTIONAL)
+    AMX.iter().chain(CPU_CHARGE).chain(OPTIONAL).chain(COUNTER)
 }
 
 /// Options of the count. Without its patches, their hook runs before the kernel has a current
@@ -494,7 +550,11 @@ pub struct Unfit {
 
 /// The first patch of the count that does not fit these sources; none if they can count.
 pub(super) fn unfit(sources: &Path) -> io::Result<Option<Unfit>> {
-    for one in CPU_CHARGE {
+    first_unfit(sources, CPU_CHARGE)
+}
+
+fn first_unfit(sources: &Path, patches: &'static [Patch]) -> io::Result<Option<Unfit>> {
+    for one in patches {
         if !read(&sources.join(one.file))?.contains(one.text) {
             let mut lines = one.text.lines().map(str::trim);
             return Ok(Some(Unfit {
@@ -515,6 +575,9 @@ pub(super) fn make(sources: &Path) -> io::Result<()> {
         for (file, text) in ADDED {
             fs::write(sources.join(file), text)?;
         }
+    }
+    if first_unfit(sources, COUNTER)?.is_none() {
+        apply(sources, COUNTER)?;
     }
     Ok(())
 }
@@ -626,6 +689,21 @@ mod tests {
             let text = fs::read_to_string(file).unwrap();
             assert_eq!(text.contains(CPU_CHARGE[1].instead), whole);
             assert_eq!(counts_work(work_dir.path()), whole);
+        }
+    }
+
+    #[test]
+    fn the_counter_is_hidden_only_where_it_is_emulated() {
+        let work_dir = tempfile::tempdir().unwrap();
+        let file = work_dir.path().join(COUNTER[0].file);
+        let all: Vec<&Patch> = COUNTER.iter().collect();
+        for (present, whole) in [(&all[1..], false), (&all[..1], true)] {
+            sources(present, work_dir.path());
+            make(work_dir.path()).unwrap();
+            let text = fs::read_to_string(&file).unwrap();
+            for part in ["PR_SET_TSC", "counter_readings = 0", "&& emulate_counter("] {
+                assert_eq!(text.contains(part), whole, "{part}");
+            }
         }
     }
 }

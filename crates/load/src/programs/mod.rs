@@ -28,6 +28,9 @@ use own_figures::FigureSpec;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+/// Completes the parameters of a phase. The error is the reason and the remedy.
+type Complete = fn(&mut BTreeMap<String, String>) -> Result<(), String>;
+
 /// A program that can be a phase.
 #[derive(Debug)]
 pub struct Program {
@@ -38,7 +41,7 @@ pub struct Program {
     /// The command that prints its version; empty if there is none.
     pub version: &'static [&'static str],
     /// Completes the parameters with what only this machine and its user know: files and variables.
-    complete: Option<fn(&mut BTreeMap<String, String>) -> Result<(), String>>,
+    complete: Option<Complete>,
     /// The commands of a phase.
     commands: fn(&Task<'_>) -> Result<Commands, LoadError>,
     /// Parses the output of the timed command. The error is the expected text, and the text found.

@@ -141,6 +141,12 @@ impl Job {
         }
     }
 
+    /// Makes each section a group. `group_reporting` then merges the copies of a section (`numjobs`),
+    /// and not sections that run at the same time.
+    pub fn report_each_section(&mut self) {
+        self.set("new_group", Some("1"));
+    }
+
     /// The directories that fio expects to exist.
     pub fn directories(&self) -> Vec<String> {
         let settings = self.sections.iter().flat_map(|one| &one.options);

@@ -133,6 +133,7 @@ fn job(parameters: &BTreeMap<String, String>) -> Result<Job, String> {
         };
         job.set(key, value);
     }
+    job.report_each_section();
     job.set_default("percentile_list", "50:90:99:99.9");
     job.confine();
     Ok(job)

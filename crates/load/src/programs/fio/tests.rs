@@ -157,7 +157,9 @@ fn run_in(directory: &Path, given: &BTreeMap<String, String>) -> (Vec<String>, T
         tool.keeps = 1 << 20;
         command::run(&tool, &CancelToken::new()).unwrap()
     };
-    before.into_iter().for_each(|tool| drop(run(tool)));
+    for tool in before {
+        run(tool);
+    }
     let entries = std::fs::read_dir(directory.join("mnt")).unwrap();
     let made = entries.map(|entry| {
         let entry = entry.unwrap();
