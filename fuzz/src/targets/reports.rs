@@ -34,7 +34,7 @@ fn run(bench: &Bench) {
         return;
     };
     each(|format, options| render(&set, format, options));
-    let comparison = RunComparison::of(&set, &set, set.run.plan.margin);
+    let comparison = RunComparison::of(&set, &set, set.run.plan.margin, &[]);
     each(|format, options| render_run_comparison(&comparison, &[], format, options));
     let labels: Vec<&str> = set
         .run

@@ -5,10 +5,10 @@
 //! run times the change of their ratio within the common draws, which scatters less than the ratio.
 
 use super::answer::AnswerFigures;
-use super::{Comparison, Leaders, Line, Measure};
+use super::{Comparison, Leaders, Line};
 use crate::lists::by_key;
 use crate::terms;
-use fsdyno_model::ResultSet;
+use fsdyno_model::{FigureName, ResultSet};
 use fsdyno_stats::{Verdict, geometric_ratio};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -107,15 +107,15 @@ impl<'a> Pair<'a> {
     }
 
     /// The same line in the variant.
-    fn line(&self, workload: usize, phase: usize, measure: Measure) -> Option<&Line> {
+    fn line(&self, workload: usize, phase: usize, figure: &FigureName) -> Option<&Line> {
         let phase = self.variant.workloads.get(workload)?.phases.get(phase)?;
-        phase.lines.iter().find(|line| line.measure == measure)
+        phase.lines.iter().find(|line| line.figure == *figure)
     }
 
     /// The ratio of two contenders over these lines in the variant, from that in the run.
     fn ratio(&self, lines: &[Place<'_>], [a, b]: [usize; 2], in_run: f64) -> Option<f64> {
         let figures = |one: &Place<'_>, at: usize| -> Option<[Vec<(u32, f64)>; 2]> {
-            let line = self.line(one.workload, one.phase, one.line.measure)?;
+            let line = self.line(one.workload, one.phase, &one.line.figure)?;
             Some([
                 one.line.times(at).to_vec(),
                 line.times(self.places[at]?).to_vec(),

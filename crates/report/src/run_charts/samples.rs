@@ -206,6 +206,7 @@ mod tests {
             doubted: false,
             not_durable: false,
             one_draw: false,
+            sensitive: false,
             better: fsdyno_model::Better::Lower,
             negligible: false,
         }
