@@ -83,12 +83,11 @@ impl ResultSet {
 
     /// A figure of each contender, each with its block, by workload.
     pub fn deciding_lines(&self, decides: &DecidingFigure) -> Vec<FigureLine> {
-        let lines = self.lines(|workload, phase| {
+        self.lines(|workload, phase| {
             let planned = &self.run.plan.workloads[workload].phases[phase];
             let decides = Some(decides).filter(|one| one.phase == planned.label);
             decides.map(|one| one.figure.clone()).into_iter().collect()
-        });
-        lines
+        })
     }
 }
 

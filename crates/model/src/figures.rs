@@ -269,7 +269,7 @@ pub static ALL: &[FigureDefinition] = &[
         Neither,
         Measured,
         "the space in use after the phase, minus that before it",
-        |s| (s.space_after.0 > 0).then(|| s.space_after.0 as f64 - s.space_before.0 as f64),
+        |s| (s.space_after.0 > 0).then_some(s.space_after.0 as f64 - s.space_before.0 as f64),
     ),
     defined(
         "file-rate",

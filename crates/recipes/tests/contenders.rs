@@ -250,7 +250,7 @@ fn decisions(text: &str) -> Vec<usize> {
         text[*at..]
             .lines()
             .nth(1)
-            .is_some_and(|line| line.ends_with("{"))
+            .is_some_and(|line| line.ends_with('{'))
     };
     let mut tests = text
         .match_indices("#[cfg(test)]\n")
@@ -269,7 +269,7 @@ fn no_name_of_a_file_system_decides_anything_outside_its_recipe() {
         for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
             let name = path.file_name().unwrap().to_str().unwrap();
-            let is_source = name.ends_with(".rs") && name != "tests.rs";
+            let is_source = path.extension().is_some_and(|end| end == "rs") && name != "tests.rs";
             let exempt = ["tests", "benches", "target"].contains(&name);
             if path.is_dir() && !exempt && !path.ends_with("recipes/src/fs") {
                 folders.push(path);

@@ -15,7 +15,7 @@ mod open;
 pub mod remaining;
 pub mod resolve;
 pub mod schedule;
-pub mod variants;
+pub use resolve::variants;
 
 pub use resolve::options::{self, RunOptions};
 

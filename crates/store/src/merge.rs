@@ -207,21 +207,20 @@ fn import<R: Kept>(
             continue;
         }
         let is_shard = record.shard().is_some();
-        let refused = match wholes.get_mut(&whole) {
-            Some((_, joining, _)) => joining.add(record).err(),
-            None => {
-                let before = R::read(transaction, &whole)?;
-                let (joining, refused) = match before.clone() {
-                    None => (Joining::with(record), None),
-                    Some(ours) => {
-                        let mut joining = Joining::with(ours);
-                        let refused = joining.add(record).err();
-                        (joining, refused)
-                    }
-                };
-                wholes.insert(whole.clone(), (before, joining, BTreeSet::new()));
-                refused
-            }
+        let refused = if let Some((_, joining, _)) = wholes.get_mut(&whole) {
+            joining.add(record).err()
+        } else {
+            let before = R::read(transaction, &whole)?;
+            let (joining, refused) = match before.clone() {
+                None => (Joining::with(record), None),
+                Some(ours) => {
+                    let mut joining = Joining::with(ours);
+                    let refused = joining.add(record).err();
+                    (joining, refused)
+                }
+            };
+            wholes.insert(whole.clone(), (before, joining, BTreeSet::new()));
+            refused
         };
         if let Some(why) = refused {
             merged.refused.push(format!("{}: {why}", path.display()));

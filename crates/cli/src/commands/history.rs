@@ -12,6 +12,7 @@ use fsdyno_report::charts::svg::{Appearance, Theme};
 use fsdyno_report::history::{self, By, Collector, Selection};
 use fsdyno_report::{Format, Options, render_history};
 use fsdyno_store::Store;
+use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 
 const HELP: &str = "\
@@ -34,7 +35,7 @@ pub struct HistoryArgs {
     #[arg(long, value_name = "AXIS", default_value = "kernel", value_parser = by)]
     pub by: By,
     /// Figure (docs/reference/figures.md), or one that a program reports
-    #[arg(long, value_name = "METRIC", default_value = "durable", value_parser = figure)]
+    #[arg(long, value_name = "METRIC", default_value = "durable", value_parser = |text: &str| Ok::<_, Infallible>(FigureName::new(text)))]
     pub metric: FigureName,
     /// Smallest change that is a step, percent [default: 0.1 in virtual time]
     ///
@@ -79,10 +80,6 @@ pub enum OutputFormat {
     Report(Format),
     /// Charts.
     Chart(ChartFormat),
-}
-
-fn figure(text: &str) -> Result<FigureName, std::convert::Infallible> {
-    Ok(FigureName::new(text))
 }
 
 fn by(text: &str) -> Result<By, String> {

@@ -20,12 +20,13 @@ pub fn merge(others: &[PathBuf], path: &Path) -> Result<(), CliError> {
     let merged = store.merge_all(others)?;
     let mut text = String::new();
     for (theirs, id) in &merged.taken {
-        match theirs == id {
-            true => writeln!(text, "copied: {id}"),
-            false => writeln!(
+        if theirs == id {
+            writeln!(text, "copied: {id}")
+        } else {
+            writeln!(
                 text,
                 "copied: {theirs} as {id}, for another run here has its name"
-            ),
+            )
         }
         .ok();
     }

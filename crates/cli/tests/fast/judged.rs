@@ -51,7 +51,7 @@ fn a_command_is_judged_by_the_number_that_it_prints() {
     assert_eq!(judged["figure"], "tps");
     assert_eq!(judged["unit"], "1/s");
     let median = judged["contenders"][0]["median"].as_f64().unwrap();
-    assert!((median - 3362.248_672).abs() < 1e-9, "{median}");
+    assert!((median - 3_362.248_672).abs() < 1e-9, "{median}");
     let answer = result["results"][0]["answer"].as_str().unwrap();
     assert!(
         answer.contains("tps") && !answer.contains("fast"),
@@ -123,7 +123,7 @@ fn a_program_of_fixed_duration_is_judged_by_its_rate_unless_told_otherwise() {
     let phases = &plan.unwrap().workloads[0].phases;
     let judged = phases
         .iter()
-        .map(|phase| phase.judge.as_ref().map(|one| one.as_str()));
+        .map(|phase| phase.judge.as_ref().map(fsdyno_model::FigureName::as_str));
     let judged: Vec<Option<&str>> = judged.collect();
     assert_eq!(judged, [Some("throughput"), Some("events"), None, None]);
 }

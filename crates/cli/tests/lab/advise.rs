@@ -77,7 +77,9 @@ fn conclusion(out: &str) -> serde_json::Value {
     fields.remove("runs");
     fields.remove("started_unix_ns");
     for list in ["/sizes", "/robustness/variants"] {
-        let list = advice.pointer_mut(list).and_then(|list| list.as_array_mut());
+        let list = advice
+            .pointer_mut(list)
+            .and_then(|list| list.as_array_mut());
         for one in list.into_iter().flatten() {
             one["run"].take();
         }

@@ -175,8 +175,8 @@ fn a_fio_job_that_leaves_the_contender_fails_its_cell_with_the_reason() {
     let outside = home.path("outside");
     let log = home.path("io.log");
     let name = outside.display();
-    let text = format!("fio version 2 iolog\n{name} add\n{name} open\n{name} write 0 4096\n");
-    fs::write(&log, text).unwrap();
+    let requests = format!("fio version 2 iolog\n{name} add\n{name} open\n{name} write 0 4096\n");
+    fs::write(&log, requests).unwrap();
     let (code, message) = run_job(&home, "read_iolog=io.log");
     assert_eq!(code, Some(1), "{message}");
     for part in [

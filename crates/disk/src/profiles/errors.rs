@@ -158,7 +158,7 @@ impl Timing {
             (Self::Hdd(spec), Group::Seeks) => {
                 match &mut spec.seek {
                     SeekSpec::ThreePoint(seek) => {
-                        scale(&mut [&mut seek.minimum_ms, &mut seek.mean_ms, &mut seek.full_ms])
+                        scale(&mut [&mut seek.minimum_ms, &mut seek.mean_ms, &mut seek.full_ms]);
                     }
                     SeekSpec::TwoPiece(seek) => scale(&mut [
                         &mut seek.short_ms,
@@ -254,10 +254,10 @@ mod tests {
             high
         };
         // From the data sheet, from an estimate, and from the profile.
-        assert_eq!(of("sata-2008", Group::Transfers), 1.1);
-        assert_eq!(of("sata-2008", Group::Seeks), 1.2);
-        assert_eq!(of("sata-ssd", Group::Writes), 1.5);
-        assert_eq!(of("sata-ssd", Group::Flushes), 2.5);
+        assert!((of("sata-2008", Group::Transfers) - 1.1).abs() < 1e-9);
+        assert!((of("sata-2008", Group::Seeks) - 1.2).abs() < 1e-9);
+        assert!((of("sata-ssd", Group::Writes) - 1.5).abs() < 1e-9);
+        assert!((of("sata-ssd", Group::Flushes) - 2.5).abs() < 1e-9);
         assert!(Profile::named("null".as_ref()).unwrap().errors().is_empty());
     }
 

@@ -371,12 +371,12 @@ FSUse%        Count         Size    Files/sec     App Overhead
             (
                 "tps=tps = ([0-9.]+)",
                 PGBENCH,
-                Figure::new("tps", 3362.248_672, "", Better::Higher),
+                Figure::new("tps", 3_362.248_672, "", Better::Higher),
             ),
             (
                 "tps[1/s,higher]=tps = ([0-9.]+)",
                 PGBENCH,
-                Figure::new("tps", 3362.248_672, "1/s", Better::Higher),
+                Figure::new("tps", 3_362.248_672, "1/s", Better::Higher),
             ),
             (
                 r"lat=latency average = ([0-9.]+) (\w+)",

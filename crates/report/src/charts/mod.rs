@@ -7,7 +7,6 @@
 pub mod png;
 pub mod svg;
 
-use crate::comparison::Line;
 use fsdyno_model::figures::{BYTES, BYTES_A_SECOND, NANOSECONDS};
 use serde::{Deserialize, Serialize};
 use std::fmt::{self, Write as _};
@@ -382,18 +381,19 @@ impl Axis {
         }
     }
 
-    /// The axis of the figures of a line, with its unit if the axis does not show it: logarithmic if
-    /// they differ by a large factor.
-    pub(crate) fn of_line(
+    /// The axis of figures with that unit; a count has their name. Logarithmic if they differ by a
+    /// large factor.
+    pub(crate) fn of_figures(
         label: &str,
-        line: &Line,
+        (name, unit): (String, &str),
         figures: impl Iterator<Item = f64> + Clone,
     ) -> Self {
-        let label = match Unit::of(&line.unit) {
-            Unit::Count => line.name(),
+        let unit = Unit::of(unit);
+        let label = match unit {
+            Unit::Count => name,
             _ => label.to_owned(),
         };
-        Self::of(label, Unit::of(&line.unit), Scale::of_values(figures))
+        Self::of(label, unit, Scale::of_values(figures))
     }
 
     /// An axis of times: logarithmic if they differ by a large factor.

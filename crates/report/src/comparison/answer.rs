@@ -157,12 +157,11 @@ impl<'a> AnswerFigures<'a> {
         Self {
             not_durable: not_durable.filter(|(phases, _)| *phases > 0).collect(),
             leading_phases: leading.len(),
-            leading: match phases[..] {
-                [line] => vec![line],
-                _ => {
-                    let lines = comparison.whole_times().map(|(_, _, line)| line);
-                    complete(lines, &comparison.measured_contenders())
-                }
+            leading: if let [line] = phases[..] {
+                vec![line]
+            } else {
+                let lines = comparison.whole_times().map(|(_, _, line)| line);
+                complete(lines, &comparison.measured_contenders())
             },
             words: comparison.words(),
             comparison,

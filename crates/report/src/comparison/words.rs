@@ -48,18 +48,18 @@ impl Words {
     }
 
     fn of_figure(line: &Line) -> Self {
-        let (best, better, worst, worse) = match line.better {
+        let (top, better, bottom, worse) = match line.better {
             Better::Higher => ("highest", "higher", "lowest", "lower"),
             Better::Lower | Better::Neither => ("lowest", "lower", "highest", "higher"),
         };
         let name = line.label();
         Self {
             best: "best",
-            leads: format!("has the {best} {name}"),
+            leads: format!("has the {top} {name}"),
             level: format!("have equal {name}"),
             better,
             worse,
-            last: format!("The {worst} {name} is that of"),
+            last: format!("The {bottom} {name} is that of"),
         }
     }
 

@@ -72,6 +72,10 @@ pub struct CheckedStates {
 
 /// A measured figure.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a mark of its own, in any combination"
+)]
 pub struct Figure {
     /// The median: nanoseconds if its group has a unit of time, else a plain number.
     pub value: f64,

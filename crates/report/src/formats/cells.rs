@@ -23,6 +23,10 @@ pub struct Symbols {
 
 /// A cell as text.
 #[derive(Debug, Clone, Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a mark of its own, in any combination"
+)]
 pub struct Parts {
     /// The quantity.
     pub value: String,

@@ -52,7 +52,7 @@ fn panel(place: &Place<'_>, line: &Line) -> Panel {
         .flat_map(|v| [v.summary.min, v.summary.max])
         .collect();
     let title = line.label();
-    let mut y = Axis::of_line(&title, line, ends.iter().copied());
+    let mut y = Axis::of_figures(&title, (line.name(), &line.unit), ends.iter().copied());
     if y.scale == Scale::FromZero {
         y.scale = Scale::Linear;
     }

@@ -56,9 +56,9 @@ fn times(place: &Place<'_>, line: &Line) -> Panel {
         .flat_map(|v| [v.summary.min, v.summary.max])
         .collect();
     let title = line.label();
-    let x = Axis::of_line(
+    let x = Axis::of_figures(
         if line.is_time() { "time" } else { &title },
-        line,
+        (line.name(), &line.unit),
         all.iter().copied(),
     );
     let (mut rows, mut series) = (Vec::new(), Vec::new());

@@ -3,8 +3,8 @@
 use super::catalogue::Catalogue;
 use super::config_error::ConfigError;
 use super::error::ResolveError;
+use super::variants;
 use crate::resolve::options::RunOptions;
-use crate::variants;
 use fsdyno_model::{Adaptive, Plan, ResultSet, StopReason};
 use fsdyno_stats::Rule;
 

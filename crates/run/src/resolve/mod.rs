@@ -28,6 +28,7 @@ mod resolver;
 mod settings;
 mod states;
 pub mod suite;
+pub mod variants;
 mod varying;
 mod work;
 mod workers;

@@ -16,11 +16,11 @@ use super::planfile;
 use super::remote;
 use super::states;
 use super::suite;
+use super::variants;
 use super::varying;
 use super::work::{complete_replays, dataset, short_name, workloads};
 use super::workers;
 use crate::resolve::options::RunOptions;
-use crate::variants;
 use fsdyno_lab::skipped_phases;
 use fsdyno_model::{
     Contender, ContenderSpec, DeviceChoice, DiskRecord, GuestSize, ModelCpu, ModelDisk, Plan,

@@ -346,28 +346,25 @@ impl<'a> Measurer<'a> {
         };
         let plan = resolve_here(&options)?;
         let execution = Execution::silent();
-        let ended = match recorded(self.recorded, stage, &plan) {
-            Some(set) => {
-                let continues = match set.run.stop {
-                    Some(StopReason::Complete) => return Ok(set.clone()),
-                    Some(StopReason::Budget) if !self.extends => return Ok(set.clone()),
-                    // The new time limit. Otherwise the decisions are those of the recorded plan.
-                    Some(StopReason::Budget) => RunOptions {
-                        budget: options.budget,
-                        ..RunOptions::default()
-                    },
-                    Some(StopReason::Interrupted) | None => RunOptions::default(),
-                };
-                let continues = (&continues, false);
-                resume(&execution, &set.run.id, continues, self.store, self.stop)?
-            }
-            None => {
-                let plan = Plan {
-                    advice: Some(self.advice_of(stage)?),
-                    ..plan
-                };
-                fresh(plan, &execution, self.store, self.stop)?
-            }
+        let ended = if let Some(set) = recorded(self.recorded, stage, &plan) {
+            let continues = match set.run.stop {
+                Some(StopReason::Complete) => return Ok(set.clone()),
+                Some(StopReason::Budget) if !self.extends => return Ok(set.clone()),
+                // The new time limit. Otherwise the decisions are those of the recorded plan.
+                Some(StopReason::Budget) => RunOptions {
+                    budget: options.budget,
+                    ..RunOptions::default()
+                },
+                Some(StopReason::Interrupted) | None => RunOptions::default(),
+            };
+            let continues = (&continues, false);
+            resume(&execution, &set.run.id, continues, self.store, self.stop)?
+        } else {
+            let plan = Plan {
+                advice: Some(self.advice_of(stage)?),
+                ..plan
+            };
+            fresh(plan, &execution, self.store, self.stop)?
         };
         if let Some(run) = &ended.run {
             self.name.borrow_mut().get_or_insert_with(|| run.clone());

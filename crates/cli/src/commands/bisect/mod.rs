@@ -233,9 +233,8 @@ fn undecided(search: &Search, found: &Found) -> String {
     } = search;
     match found {
         Found::NoDifference { good, bad } => format!(
-            "good and bad do not differ by more than {threshold}: {} {good} and {bad}. Choose other \
-             revisions, another phase or metric, or a smaller --threshold",
-            metric
+            "good and bad do not differ by more than {threshold}: {metric} {good} and {bad}. Choose other \
+             revisions, another phase or metric, or a smaller --threshold"
         ),
         Found::Inconclusive(paired) => format!(
             "the comparison of good and bad is inconclusive: {paired}. Choose another --threshold or \
@@ -263,7 +262,7 @@ fn undecided(search: &Search, found: &Found) -> String {
              of:\n  {}",
             commits.join("\n  ")
         ),
-        Found::NoFigure => format!("the phase has no figure {}", metric),
+        Found::NoFigure => format!("the phase has no figure {metric}"),
         Found::Commit { commit, .. } => commit.clone(),
     }
 }

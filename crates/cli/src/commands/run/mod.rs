@@ -568,3 +568,32 @@ fn print_dry_run(plan: &Plan, preflight: &Preflight, cells: &[Cell]) -> Result<E
         complete: false,
     })
 }
+
+/// Measures the missing variants of a run that has all its cells, and prints the report.
+fn vary(
+    execution: &Execution,
+    info: &RunInfo,
+    mut store: Store,
+    stop: &CancelToken,
+) -> Result<Ended, CliError> {
+    let id = &info.id;
+    store.reopen(id, &info.plan)?;
+    let stopped = info
+        .stop
+        .filter(|reason| *reason != StopReason::Interrupted);
+    let at = info.ended_unix_ns.unwrap_or_else(unix_now);
+    store.end(id, stopped.unwrap_or(StopReason::Complete), at)?;
+    let reason = variants::measure_all(info, execution, &store, stop)?;
+    let mut code = finish(execution, &store, id)?;
+    if reason == StopReason::Interrupted {
+        output::note(format_args!(
+            "fsdyno: interrupted; continue with: fsdyno run --resume {id}"
+        ));
+        code = Code::Interrupted;
+    }
+    Ok(Ended {
+        code,
+        run: Some(id.clone()),
+        complete: reason == StopReason::Complete,
+    })
+}

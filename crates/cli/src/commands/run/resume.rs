@@ -2,13 +2,12 @@
 
 use super::begin::{plan_error, programs_to_name};
 use super::kernels::Builds;
-use super::variants::measure_all;
 use super::{
     Ended, Execution, Session, assemble_early, contents, finish, go, length_of, preflight,
-    print_dry_run,
+    print_dry_run, vary,
 };
 use crate::catalogue::catalogue_here;
-use crate::exit::{CliError, Code};
+use crate::exit::CliError;
 use crate::output;
 use fsdyno_lab::Labs;
 use fsdyno_model::{CancelToken, Plan, ResultSet, RunInfo, StopReason};
@@ -113,35 +112,6 @@ pub fn resume(
         retries_only,
     };
     go(execution, &measuring, (labs, builds), store, session, stop)
-}
-
-/// Measures the missing variants of a run that has all its cells, and prints the report.
-fn vary(
-    execution: &Execution,
-    info: &RunInfo,
-    mut store: Store,
-    stop: &CancelToken,
-) -> Result<Ended, CliError> {
-    let id = &info.id;
-    store.reopen(id, &info.plan)?;
-    let stopped = info
-        .stop
-        .filter(|reason| *reason != StopReason::Interrupted);
-    let at = info.ended_unix_ns.unwrap_or_else(unix_now);
-    store.end(id, stopped.unwrap_or(StopReason::Complete), at)?;
-    let reason = measure_all(info, execution, &store, stop)?;
-    let mut code = finish(execution, &store, id)?;
-    if reason == StopReason::Interrupted {
-        output::note(format_args!(
-            "fsdyno: interrupted; continue with: fsdyno run --resume {id}"
-        ));
-        code = Code::Interrupted;
-    }
-    Ok(Ended {
-        code,
-        run: Some(id.clone()),
-        complete: reason == StopReason::Complete,
-    })
 }
 
 /// The reason why no cell runs, and the remedy.

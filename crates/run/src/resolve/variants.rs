@@ -1,7 +1,7 @@
 //! The variants of a run: the same comparison, with the model disk or the model processor changed by
 //! its known error. Each is a run of its own, with the first draws of the run that it varies.
 
-use crate::resolve::ConfigError;
+use super::config_error::ConfigError;
 use fsdyno_lab::model_variants;
 use fsdyno_model::{Contender, Plan, ResultSet, VariantOf};
 
