@@ -240,8 +240,7 @@ settings! {
         /// Repeats of every contender [default: 6 or more, as comparisons need]
         ///
         /// Without this, a run continues while comparisons are inconclusive and time is left
-        /// (--budget). With --precision or --max-repeats it is the minimum. In virtual time the default
-        /// is 2.
+        /// (--budget). With --precision or --max-repeats it is the minimum.
         #[arg(long, short = 'n', value_name = "N", allow_negative_numbers = true,
               help_heading = REPEATS)]
         pub repeats: Option<u32>, if check::repeats;
