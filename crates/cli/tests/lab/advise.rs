@@ -29,6 +29,7 @@ fn the_advice_names_a_choice_with_its_commands_and_both_runs_are_in_the_store() 
             "mixed",
             "--scale",
             "0.002",
+            "--no-robust",
         ];
         let words = fixed.iter().chain(&load).chain(more);
         words.map(|word| (*word).to_owned()).collect()
