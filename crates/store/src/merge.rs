@@ -40,6 +40,14 @@ struct Incoming<R> {
     path: PathBuf,
 }
 
+impl<R> Incoming<R> {
+    /// Only runs have tags.
+    fn untagged(record: R, path: &Path) -> Self {
+        let (tags, path) = (Vec::new(), path.to_owned());
+        Self { record, tags, path }
+    }
+}
+
 /// The contents of other stores.
 #[derive(Default)]
 struct Contents {
@@ -119,16 +127,13 @@ impl Contents {
             let (tags, path) = (other.tags(&id)?, path.to_owned());
             read.runs.push(Incoming { record, tags, path });
         }
-        let incoming = |path: &Path| (Vec::new(), path.to_owned());
         for one in other.series()?.into_iter().rev() {
             let record = other.load_series(&one.id)?;
-            let (tags, path) = incoming(path);
-            read.series.push(Incoming { record, tags, path });
+            read.series.push(Incoming::untagged(record, path));
         }
         for one in other.explorations()?.into_iter().rev() {
             let record = other.exploration(&one.id)?;
-            let (tags, path) = incoming(path);
-            read.explorations.push(Incoming { record, tags, path });
+            read.explorations.push(Incoming::untagged(record, path));
         }
         self.runs.append(&mut read.runs);
         self.series.append(&mut read.series);

@@ -35,15 +35,15 @@ pub fn limits(metric: &FigureName) -> &'static str {
 /// A figure with its name and unit.
 pub fn figure(figures: &Figures, metric: &FigureName) -> String {
     let value = figures.of(metric).unwrap_or_default();
-    let value = shown(
-        value,
-        metric
-            .definition()
-            .is_some_and(|one| one.unit == NANOSECONDS),
-    );
+    let value = shown(value, is_in_nanoseconds(metric));
     let paired = figures.paired.as_ref();
     let paired = paired.map_or_else(String::new, |paired| format!(", {paired}"));
     format!("{metric} {value}{paired}")
+}
+
+fn is_in_nanoseconds(metric: &FigureName) -> bool {
+    let definition = metric.definition();
+    definition.is_some_and(|one| one.unit == NANOSECONDS)
 }
 
 fn shown(value: u64, is_time: bool) -> String {
@@ -124,9 +124,7 @@ impl Guilty<'_> {
         let metric = &self.search.metric;
         let value = |figures: &Figures| figures.of(metric).unwrap_or_default();
         let (before, after) = (value(self.figures_before), value(self.figures));
-        let is_time = metric
-            .definition()
-            .is_some_and(|one| one.unit == NANOSECONDS);
+        let is_time = is_in_nanoseconds(metric);
         if let Some(paired) = &self.figures.paired {
             return format!(
                 "{} of {}: {} {}, compared with the good commit {}",
