@@ -2,6 +2,7 @@
 //! it in another mount namespace ends with its processes, and device managers look at what changed.
 //! So EBUSY then passes, and is waited for.
 
+use crate::mounts::holders;
 use rustix::fs::{CWD, FileType, Mode, OFlags, openat, stat};
 use rustix::io::Errno;
 use std::path::Path;
@@ -22,6 +23,17 @@ pub fn is_busy(device: &Path) -> bool {
     }
     let flags = OFlags::RDONLY | OFlags::EXCL | OFlags::NONBLOCK | OFlags::CLOEXEC;
     matches!(openat(CWD, device, flags, Mode::empty()), Err(Errno::BUSY))
+}
+
+/// That a device is still in use, and by whom, as a sentence.
+pub fn still_used(device: &Path) -> String {
+    format!(
+        "{} is still in use {} s after the unmount, by {}; a process in another mount namespace may hold \
+         a copy of the mount",
+        device.display(),
+        BUSY_BOUND.as_secs(),
+        holders::sentence(&holders::of_device(device))
+    )
 }
 
 /// Whether a program failed because a device in its arguments is in use: it reports that, or it is.

@@ -4,6 +4,7 @@ use crate::support::{Home, outcomes, printed, root_and};
 use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
+use std::process::Command;
 
 const MKFS: [&str; 3] = ["mkfs.ext4", "mkfs.xfs", "mkfs.btrfs"];
 
@@ -244,10 +245,7 @@ fn a_device_with_content_is_refused_and_the_remedy_works() {
         .set_len(600 << 20)
         .unwrap();
     let tool = |argv: &[&str]| {
-        let output = std::process::Command::new(argv[0])
-            .args(&argv[1..])
-            .output()
-            .unwrap();
+        let output = Command::new(argv[0]).args(&argv[1..]).output().unwrap();
         assert!(output.status.success(), "{argv:?}");
         String::from_utf8(output.stdout).unwrap().trim().to_owned()
     };
@@ -329,4 +327,34 @@ fn a_checker_that_finds_its_device_in_use_runs_again_with_a_warning() {
     assert_eq!(outcomes(&result), [(0, "measured".to_owned())]);
     let warnings = result["cells"][0]["warnings"].to_string();
     assert!(warnings.contains("EBUSY"), "{warnings}");
+}
+
+#[test]
+fn a_checker_waits_for_copies_of_the_mount_in_other_namespaces() {
+    let test = "a_checker_waits_for_copies_of_the_mount_in_other_namespaces";
+    if !root_and(&["mkfs.xfs", "xfs_repair", "unshare", "sleep"], test) {
+        return;
+    }
+    let home = Home::new();
+    // Each namespace begins with a copy of all mounts, and keeps it for a while. `xfs_repair -n`
+    // reads a device that is in use, and finds damage in it.
+    let (stop, ended) = std::sync::mpsc::channel::<()>();
+    let copies = std::thread::spawn(move || {
+        let mut started = Vec::new();
+        while ended.try_recv().is_err() {
+            let copy = Command::new("unshare").args(["-m", "sleep", "0.7"]).spawn();
+            started.push(copy.unwrap());
+            std::thread::sleep(std::time::Duration::from_millis(100));
+        }
+        for mut copy in started {
+            copy.wait().unwrap();
+        }
+    });
+    let words = ["--fs", "xfs", "--dataset", "ports", "--scale", "0.01"];
+    let more = ["--phases", "copy,delete", "--repeats", "3", "--verify"];
+    let mut run = home.command(&run_args(&home, &[&words[..], &more[..]].concat()));
+    let output = printed(&run.output().unwrap());
+    stop.send(()).unwrap();
+    copies.join().unwrap();
+    assert_eq!(output.code, Some(0), "{}{}", output.out, output.err);
 }
