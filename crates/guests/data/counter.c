@@ -1,9 +1,4 @@
-/* Readings of the time stamp counter that are free, without a system call between them. */
-#define COUNTER_FREE_READINGS 64
-
-extern unsigned long long time_travel_counter(int costs);
-
-static unsigned int counter_readings;
+extern unsigned long long time_travel_counter(void);
 
 /* Makes rdtsc and rdtscp of this process fault, if time is virtual. */
 static void hide_counter(void)
@@ -42,7 +37,7 @@ static bool emulate_counter(int pid, struct uml_pt_regs *regs)
 	second = code_byte(pid, ip + 1);
 	if (second != 0x31 && (second != 0x01 || code_byte(pid, ip + 2) != 0xf9))
 		return false;
-	now = time_travel_counter(++counter_readings > COUNTER_FREE_READINGS);
+	now = time_travel_counter();
 	regs->gp[HOST_AX] = now & 0xffffffff;
 	regs->gp[HOST_DX] = now >> 32;
 	if (second == 0x01)

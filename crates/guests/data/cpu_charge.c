@@ -17,6 +17,22 @@
 #include <linux/time-internal.h>
 #include <linux/uaccess.h>
 #include <asm/cpu_charge.h>
+#include <asm/unistd.h>
+#include <sysdep/ptrace.h>
+#include <sysdep/syscalls.h>
+
+/*
+ * A program that reads the clock, yields or polls without a timeout, and does nothing else between,
+ * waits. Each call of such a row takes some time, twice as much after every 64, up to 8 us: about
+ * what it takes to look something up in memory between two readings. In a row of more than 262,144
+ * it is twice as much after every 16,384, up to 8 ms: a wait of seconds ends soon.
+ */
+#define ROW_FREE 64UL
+#define ROW_READING 256ULL
+#define ROW_DOUBLED 5UL
+#define ROW_LONG 262144UL
+#define ROW_LONGER 16384UL
+#define ROW_DOUBLED_LONG 10UL
 
 #define PRICES (2 + CPU_CHARGE_ROUTINES)
 
@@ -150,13 +166,47 @@ static void reads_clock(bool begins)
 	local_irq_restore(flags);
 }
 
-void cpu_charge_clock(void)
+void cpu_charge_syscall_begins(struct uml_pt_regs *regs)
 {
-	reads_clock(true);
+	switch (UPT_SYSCALL_NR(regs)) {
+	case __NR_clock_gettime:
+		reads_clock(true);
+		break;
+	case __NR_gettimeofday:
+	case __NR_time:
+	case __NR_sched_yield:
+		break;
+	case __NR_poll:
+		if ((int)UPT_SYSCALL_ARG3(regs))
+			current->thread.row = 0;
+		break;
+	case __NR_epoll_wait:
+		if ((int)UPT_SYSCALL_ARG4(regs))
+			current->thread.row = 0;
+		break;
+	default:
+		current->thread.row = 0;
+		return;
+	}
+	current->thread.row++;
+}
+
+unsigned long long cpu_charge_row(void)
+{
+	unsigned long row = current->thread.row;
+	unsigned long doubled;
+
+	if (row <= ROW_FREE)
+		return 0;
+	doubled = min(row / ROW_FREE, ROW_DOUBLED);
+	if (row > ROW_LONG)
+		doubled += min((row - ROW_LONG) / ROW_LONGER, ROW_DOUBLED_LONG);
+	return ROW_READING << doubled;
 }
 
 void cpu_charge_syscall(void)
 {
+	cpu_charge_waits_in_row();
 	if (current->thread.reads_clock) {
 		reads_clock(false);
 		return;
@@ -173,17 +223,20 @@ static int cpu_charge_show(struct seq_file *file, void *unused)
 	struct task_struct *task;
 	int i;
 
+	/* Neither the work nor the length of the text depends on the counts: that of the host is chance. */
+	cpu_charge_hide();
 	for (i = 0; i < CPU_CHARGE_CONTEXTS; i++)
-		seq_printf(file, "blocks %s %lu\n", context_names[i], by_context[i]);
-	seq_printf(file, "syscalls %lu\n", syscalls);
+		seq_printf(file, "blocks %s %020lu\n", context_names[i], by_context[i]);
+	seq_printf(file, "syscalls %020lu\n", syscalls);
 	for (i = 0; i < CPU_CHARGE_ROUTINES; i++)
-		seq_printf(file, "%s %lu\n", routine_names[i], units_counted[i]);
-	seq_printf(file, "charged_ns %llu\n", charged_ns);
+		seq_printf(file, "%s %020lu\n", routine_names[i], units_counted[i]);
+	seq_printf(file, "charged_ns %020llu\n", charged_ns);
 	rcu_read_lock();
 	for_each_process(task)
 		if (task->flags & PF_KTHREAD && task->thread.blocks)
-			seq_printf(file, "kthread %lu %s\n", task->thread.blocks, task->comm);
+			seq_printf(file, "kthread %020lu %s\n", task->thread.blocks, task->comm);
 	rcu_read_unlock();
+	cpu_charge_hidden();
 	return 0;
 }
 

@@ -8,6 +8,7 @@
 #include <linux/types.h>
 
 struct task_struct;
+struct uml_pt_regs;
 
 /* Work that is counted in other units: bytes of routines that handle many of them in one block. */
 enum {
@@ -53,12 +54,19 @@ void cpu_charge_hidden(void);
 /* The count until the matching leave is that of an interrupt. */
 void cpu_charge_enter(enum cpu_charge_context interrupt);
 void cpu_charge_leave(enum cpu_charge_context interrupt);
-/* A reading of the clock begins: its work is not counted. A machine reads the clock without the kernel. */
-void cpu_charge_clock(void);
+/*
+ * A system call begins. The work of a reading of the clock is not counted: a machine reads it without
+ * the kernel.
+ */
+void cpu_charge_syscall_begins(struct uml_pt_regs *regs);
 /* A system call ends. */
 void cpu_charge_syscall(void);
 /* Nanoseconds that are due; they count as charged. */
 unsigned long long cpu_charge_take(void);
+/* Nanoseconds that the next call of a row takes in which a program only waits. */
+unsigned long long cpu_charge_row(void);
+/* In time.c: advances the virtual clock by them. */
+void cpu_charge_waits_in_row(void);
 /* In time.c: advances the virtual clock by what is due, where events may be delivered. */
 bool cpu_charge_now(void);
 #endif

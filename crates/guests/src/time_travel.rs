@@ -60,7 +60,7 @@ fn virtual_time_kernel(machine: &Machine) -> Result<&Uml, GuestError> {
             why: "only guests of User-mode Linux can".to_owned(),
         });
     };
-    let lacking = uml.lacks(&ABILITIES);
+    let lacking = uml.lacks(&ABILITIES)?;
     if lacking.is_empty() {
         return Ok(uml);
     }

@@ -128,7 +128,7 @@ impl Uml {
 
     /// Checks that the kernel supports model disks.
     pub(crate) fn with_model_disks(&self) -> Result<(), UmlError> {
-        let lacking = self.lacks(&["CONFIG_VIRTIO_UML=y", "CONFIG_VIRTIO_BLK=y"]);
+        let lacking = self.lacks(&["CONFIG_VIRTIO_UML=y", "CONFIG_VIRTIO_BLK=y"])?;
         if lacking.is_empty() {
             return Ok(());
         }
@@ -138,13 +138,16 @@ impl Uml {
         })
     }
 
-    /// The options among these that a kernel lacks, by its own list.
-    pub(crate) fn lacks<'a>(&self, options: &[&'a str]) -> Vec<&'a str> {
+    /// The options among these that a kernel lacks, by its own list. A kernel without a list counts
+    /// as having none.
+    pub(crate) fn lacks<'a>(&self, options: &[&'a str]) -> Result<Vec<&'a str>, UmlError> {
         let reported = queried(&self.kernel, self.verified.as_deref(), "--showconfig");
-        // A kernel without a list counts as having none.
-        let reported = reported.map(|reported| reported.stdout).unwrap_or_default();
-        let has = |option: &str| reported.lines().any(|line| line.trim() == option);
-        options.iter().copied().filter(|one| !has(one)).collect()
+        let reported = reported.map_err(|cause| UmlError::Run {
+            kernel: self.kernel.clone(),
+            cause,
+        })?;
+        let has = |option: &str| reported.stdout.lines().any(|line| line.trim() == option);
+        Ok(options.iter().copied().filter(|one| !has(one)).collect())
     }
 
     /// A command that executes it, without arguments.

@@ -352,7 +352,7 @@ fn the_time_of_a_run_by_its_number_of_jobs() {
 #[cfg(target_arch = "x86_64")]
 const PRINTS_COUNTER: &str = "FSDYNO_PRINTS_COUNTER";
 
-/// Prints how far the time stamp counter advances: during a sleep, and with each of many readings.
+/// Prints how far the time stamp counter advances during a sleep, and how many readings a wait takes.
 #[cfg(target_arch = "x86_64")]
 fn print_counter() {
     use std::arch::x86_64::{__rdtscp, _rdtsc};
@@ -372,6 +372,20 @@ fn print_counter() {
         readings += 1;
     }
     println!("counter readings {readings}");
+    // So does one that reads the clock, or yields and reads it.
+    for yields in [false, true] {
+        let (began, mut calls) = (std::time::Instant::now(), 0_u64);
+        while began.elapsed() < Duration::from_secs(3) {
+            calls += 1;
+            if yields {
+                std::thread::yield_now();
+            }
+        }
+        println!("counter calls {calls}");
+    }
+    // After another call, a reading takes what it always takes.
+    let two = (std::time::Instant::now(), std::time::Instant::now());
+    println!("counter two {}", (two.1 - two.0).as_nanos());
     println!("counter processor {number}");
 }
 
@@ -406,10 +420,23 @@ fn programs_of_guests_read_virtual_time_from_the_time_stamp_counter() {
         (lines, result["cells"][0]["samples"].clone())
     };
     let first = printed();
-    assert_eq!(first.0.len(), 3, "{first:?}");
-    let slept: u64 = first.0[0].rsplit_once(' ').unwrap().1.parse().unwrap();
+    let (names, numbers): (Vec<&str>, Vec<u64>) = first
+        .0
+        .iter()
+        .map(|line| {
+            let (name, number) = line.rsplit_once(' ').unwrap();
+            (name, number.parse::<u64>().unwrap())
+        })
+        .unzip();
+    let expected = ["sleep", "readings", "calls", "calls", "two", "processor"];
+    assert_eq!(names, expected.map(|name| format!("counter {name}")));
+    let [slept, _, calls, with_yields, two, processor] = numbers[..] else {
+        panic!("{numbers:?}");
+    };
     // Nanoseconds of virtual time: the sleep, and little else.
     assert!((20_000_000..21_000_000).contains(&slept), "{slept}");
-    assert_eq!(first.0[2], "counter processor 0");
+    // At the price of a single reading it were 11 million.
+    assert!(calls < 400_000 && with_yields < 400_000, "{numbers:?}");
+    assert_eq!((two, processor), (256, 0));
     assert_eq!(printed(), first);
 }

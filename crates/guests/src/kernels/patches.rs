@@ -90,8 +90,7 @@ const CPU_CHARGE: &[Patch] = &[
         file: "arch/um/kernel/skas/syscall.c",
         text: "\tUPT_SYSCALL_NR(r) = PT_SYSCALL_NR(r->gp);\n",
         instead: "\tUPT_SYSCALL_NR(r) = PT_SYSCALL_NR(r->gp);\n\
-              \tif (UPT_SYSCALL_NR(r) == __NR_clock_gettime)\n\
-              \t\tcpu_charge_clock();\n",
+              \tcpu_charge_syscall_begins(r);\n",
     },
     Patch {
         file: "arch/um/kernel/skas/syscall.c",
@@ -126,6 +125,7 @@ const CPU_CHARGE: &[Patch] = &[
         text: "\tstruct task_struct *prev_sched;\n",
         instead: "\tstruct task_struct *prev_sched;\n\
               \tunsigned long blocks;\n\
+              \tunsigned long row;\n\
               \tbool reads_clock;\n",
     },
     Patch {
@@ -185,6 +185,14 @@ const CPU_CHARGE: &[Patch] = &[
               \t\treturn false;\n\
               \ttime_travel_update_time_rel(ns);\n\
               \treturn true;\n\
+              }\n\
+              \n\
+              void cpu_charge_waits_in_row(void)\n\
+              {\n\
+              \tunsigned long long ns = cpu_charge_row();\n\
+              \n\
+              \tif (ns && time_travel_mode == TT_MODE_EXTERNAL && !in_interrupt() && !time_travel_ext_waiting)\n\
+              \t\ttime_travel_update_time_rel(ns);\n\
               }\n\
               \n\
               void time_travel_ndelay(unsigned long nsec)\n",
@@ -403,8 +411,9 @@ const CPU_CHARGE: &[Patch] = &[
 
 /// The time stamp counter in virtual time. `rdtsc` and `rdtscp` read the clock of the host, so they
 /// trap in processes of the guest (`PR_SET_TSC`, prctl(2)), and the kernel returns the virtual time
-/// in nanoseconds. The C library reads the counter when a program starts. So a reading is free, until
-/// many follow one another without a system call: a program that waits by reading ends.
+/// in nanoseconds. The C library reads the counter when a program starts. So a reading is free, but
+/// belongs to a row like one of the clock: a program that waits by reading ends. In kernels that do not
+/// count, each takes as long as a reading of the clock.
 const COUNTER: &[Patch] = &[
     Patch {
         file: "arch/um/os-Linux/skas/process.c",
@@ -419,12 +428,6 @@ const COUNTER: &[Patch] = &[
             include_str!("../../data/counter.c"),
             "\nstatic void handle_trap(int pid, struct uml_pt_regs *regs)\n"
         ),
-    },
-    Patch {
-        file: "arch/um/os-Linux/skas/process.c",
-        text: "\thandle_syscall(regs);\n",
-        instead: "\tcounter_readings = 0;\n\
-              \thandle_syscall(regs);\n",
     },
     Patch {
         file: "arch/um/os-Linux/skas/process.c",
@@ -444,12 +447,17 @@ const COUNTER: &[Patch] = &[
     Patch {
         file: "arch/um/kernel/time.c",
         text: "static u64 timer_read(struct clocksource *cs)\n",
-        instead: "unsigned long long time_travel_counter(int costs);\n\
+        instead: "unsigned long long time_travel_counter(void);\n\
               \n\
-              unsigned long long time_travel_counter(int costs)\n\
+              unsigned long long time_travel_counter(void)\n\
               {\n\
-              \tif (costs && !time_travel_ext_waiting)\n\
+              #ifdef __UM_CPU_CHARGE_H\n\
+              \tcurrent->thread.row++;\n\
+              \tcpu_charge_waits_in_row();\n\
+              #else\n\
+              \tif (!time_travel_ext_waiting)\n\
               \t\ttime_travel_update_time_rel(TIMER_MULTIPLIER);\n\
+              #endif\n\
               \treturn time_travel_time;\n\
               }\n\
               \n\
@@ -701,7 +709,7 @@ mod tests {
             sources(present, work_dir.path());
             make(work_dir.path()).unwrap();
             let text = fs::read_to_string(&file).unwrap();
-            for part in ["PR_SET_TSC", "counter_readings = 0", "&& emulate_counter("] {
+            for part in ["PR_SET_TSC", "&& emulate_counter("] {
                 assert_eq!(text.contains(part), whole, "{part}");
             }
         }
