@@ -28,7 +28,6 @@ pub struct Effort {
     pub seed: u64,
 }
 
-/// Random reads at a depth.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Depth {
     /// Reads at a time.
@@ -46,7 +45,6 @@ pub struct Size {
     pub us: f64,
 }
 
-/// A sequential read.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Place {
     /// Its position as a share of the capacity.

@@ -14,7 +14,6 @@ use std::time::{Duration, Instant};
 /// Interval of the progress messages of a long read.
 const REPORT_EVERY: Duration = Duration::from_secs(5);
 
-/// The inputs that were read.
 pub struct Read {
     /// Their content as a plan records it.
     pub contents: BTreeMap<String, DatasetContent>,
