@@ -46,7 +46,7 @@ pub enum Grant {
     Locked(MeasurementLock),
     /// As a part of the measurement of a parent process.
     PartOf(Holder),
-    /// Without it: this is root, and another user held it for all of the time.
+    /// Without the lock: this is root, and another user held it for all of the time.
     Overridden(Holder),
 }
 

@@ -28,6 +28,7 @@ pub struct Effort {
     pub seed: u64,
 }
 
+/// Random reads at a depth.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Depth {
     /// Reads at a time.
@@ -45,6 +46,7 @@ pub struct Size {
     pub us: f64,
 }
 
+/// A sequential read.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Place {
     /// Its position as a share of the capacity.

@@ -273,7 +273,7 @@ pub struct Recording {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Merged {
     pub latencies: LatencyDistribution,
-    /// Their percentiles.
+    /// Percentiles of the latencies.
     pub figures: Vec<Figure>,
     /// The progress, in slices from the start of each process.
     pub progress: Progress,

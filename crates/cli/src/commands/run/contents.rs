@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 const REPORT_EVERY: Duration = Duration::from_secs(5);
 
 pub struct Read {
-    /// Their content as a plan records it.
+    /// The content of the datasets, as a plan records it.
     pub contents: BTreeMap<String, DatasetContent>,
     /// The datasets, to detect changes during the run.
     pub datasets: Vec<Identity>,
