@@ -26,7 +26,6 @@ pub struct Target {
 /// Bytes of memory that a byte of the input may cost.
 pub const PER_BYTE: usize = 512;
 
-/// The target of that name.
 pub fn find(name: &str) -> Option<&'static Target> {
     targets::ALL.iter().find(|target| target.name == name)
 }

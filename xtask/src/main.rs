@@ -119,7 +119,9 @@ fn write_reference() -> Result {
 
 /// Installs everything that demo, test and check need.
 fn install(start: &Start) -> Result {
-    start.need_packages(&["demo", "test", "lab", "cluster", "browser", "mpi", "check"])?;
+    start.need_packages(&[
+        "demo", "test", "lab", "cluster", "browser", "mpi", "mpich", "check",
+    ])?;
     kernels::need_guest_kernel(start)?;
     check::need_tools(start)
 }

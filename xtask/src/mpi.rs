@@ -30,7 +30,7 @@ fn cargo_with(library: &str, command: &str) -> Command {
 }
 
 pub fn build(start: &Start) -> Result {
-    start.need_packages(&["mpi"])?;
+    start.need_packages(&["mpi", "mpich"])?;
     if !LIBRARIES.into_iter().any(is_installed) {
         return Err("no MPI library is installed: install libopenmpi-dev or libmpich-dev".into());
     }

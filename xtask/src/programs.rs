@@ -6,7 +6,6 @@ use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// A test program.
 pub struct Program {
     /// Package and target, such as `fsdyno-cli fast`.
     pub name: String,

@@ -40,7 +40,6 @@ pub fn at<E: Display>(path: &Path) -> impl Fn(E) -> Failure {
 pub struct Start {
     /// The working directory of the user, which paths of the user are relative to.
     pub here: PathBuf,
-    /// The cache of this user.
     pub cache: PathBuf,
     /// `yes` if sudo can prompt for a password.
     interactive: String,
@@ -95,7 +94,6 @@ pub fn cargo_program() -> OsString {
     std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
 }
 
-/// A command of cargo.
 pub fn cargo(arguments: &[&str]) -> Command {
     let mut command = Command::new(cargo_program());
     command.args(arguments);

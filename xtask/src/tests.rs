@@ -9,7 +9,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 /// A group, its name, the targets of cargo, and what it needs.
 type Row = (Group, &'static str, &'static [&'static str], &'static str);
@@ -34,7 +34,7 @@ const GROUPS: [Row; 4] = [
         Group::Cluster,
         "cluster",
         &["--test", "lab"],
-        "Slurm, sshd, two MPI libraries",
+        "Slurm, sshd, an MPI library",
     ),
     (
         Group::Browser,
@@ -53,7 +53,6 @@ enum Group {
 }
 
 impl Group {
-    /// The group of a test.
     fn of(program: &Program, test: &str) -> Self {
         match program.name.rsplit(' ').next().unwrap_or_default() {
             "lab_browser" => Self::Browser,
@@ -89,14 +88,12 @@ struct Outcome<'a> {
     output: String,
 }
 
-/// Tests to run.
 pub struct Selection {
     groups: Vec<Row>,
     /// Parts of names; every test of the groups if there are none.
     parts: Vec<String>,
     /// Whether ignored tests run too.
     pub ignored: bool,
-    /// Environment variables of the tests.
     pub environment: Vec<(&'static str, String)>,
 }
 
@@ -230,11 +227,14 @@ pub fn test(selection: &Selection) -> Result<Summary, String> {
         .collect();
     selection.check(&tests)?;
     let mut environment = selection.environment.clone();
+    let mut of_kernel = String::new();
     if groups
         .iter()
         .any(|group| matches!(group.0, Group::Lab | Group::Cluster))
     {
-        environment.push(("FSDYNO_LAB_KERNEL", lab_kernel(&directory.join("fsdyno"))));
+        let kernel;
+        (kernel, of_kernel) = need_lab_kernel(&directory.join("fsdyno"));
+        environment.push(("FSDYNO_LAB_KERNEL", kernel));
     }
     let mut recorded = times(&directory.join("test-times"));
     tests.sort_by_key(|test| std::cmp::Reverse(expected_ms(test, &recorded)));
@@ -248,10 +248,27 @@ pub fn test(selection: &Selection) -> Result<Summary, String> {
     }
     let summary = Summary::of(&outcomes);
     print_summary(&outcomes, &summary, groups);
+    print!("{of_kernel}");
     for (_, name, _, needs) in GROUPS.iter().filter(|group| !groups.contains(group)) {
         println!("not run: {name}, which needs {needs}: ./x test {name}");
     }
     Ok(summary)
+}
+
+/// The lab kernel, and a line for the summary: its build is time of no test.
+fn need_lab_kernel(fsdyno: &Path) -> (String, String) {
+    let (began, now) = (Instant::now(), SystemTime::now());
+    let kernel = lab_kernel(fsdyno);
+    let linked = fs::metadata(&kernel).and_then(|file| file.modified());
+    let line = match linked {
+        Err(_) => "lab kernel: none\n".to_owned(),
+        Ok(at) if at < now => "lab kernel: from the cache\n".to_owned(),
+        Ok(_) => format!(
+            "lab kernel: not in the cache, built in {}\n",
+            seconds(began.elapsed())
+        ),
+    };
+    (kernel, line)
 }
 
 /// The time of a test in an earlier run. Without one, tests of the whole program come before those of

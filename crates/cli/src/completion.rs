@@ -23,7 +23,6 @@ use std::path::PathBuf;
 /// The variable that the script of a shell sets to ask for completions.
 const VARIABLE: &str = "FSDYNO_COMPLETE";
 
-/// The shells that have a script.
 pub const SHELLS: [&str; 5] = ["bash", "elvish", "fish", "powershell", "zsh"];
 
 /// The script that makes a shell complete the command line of fsdyno.

@@ -13,7 +13,6 @@ pub enum Code {
     Failure = 1,
     /// The command line or the plan is wrong.
     Usage = 2,
-    /// The device guard refused.
     Refused = 3,
     /// A capability is missing.
     Missing = 4,
@@ -44,10 +43,8 @@ impl From<Code> for ExitCode {
     }
 }
 
-/// An error for the user.
 #[derive(Debug)]
 pub struct CliError {
-    /// The exit code.
     pub code: Code,
     message: String,
 }
@@ -65,12 +62,10 @@ impl CliError {
         Self::new(Code::Usage, message)
     }
 
-    /// An interrupt by the user.
     pub fn interrupted() -> Self {
         Self::new(Code::Interrupted, "interrupted")
     }
 
-    /// An operation that failed.
     pub fn failure(message: impl fmt::Display) -> Self {
         Self::new(Code::Failure, message)
     }

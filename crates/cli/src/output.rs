@@ -245,7 +245,6 @@ fn taken(path: &Path) -> CliError {
     ))
 }
 
-/// Writes a value as JSON.
 pub fn json(value: &impl Serialize) -> Result<(), CliError> {
     let mut text = serde_json::to_string_pretty(value)
         .map_err(|error| CliError::failure(format!("cannot write JSON: {error}")))?;

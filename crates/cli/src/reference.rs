@@ -199,7 +199,6 @@ fn crash_promises() -> String {
     page
 }
 
-/// Mount options as code.
 fn code(options: &[&str]) -> String {
     let options: Vec<String> = options.iter().map(|one| format!("`{one}`")).collect();
     options.join(", ")

@@ -20,7 +20,6 @@ pub struct Cell {
 /// The reason why prices cannot be fitted.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum FitError {
-    /// Too few cells.
     #[error("{cells} cells do not determine {} prices; at least {} are needed", Prices::COUNT, 2 * Prices::COUNT)]
     TooFew {
         /// How many there are.

@@ -21,7 +21,6 @@ pub const ALL: [BuiltIn; 5] = built_in![
     "server-2023"
 ];
 
-/// A profile of a processor.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Profile {
     /// Name of the profile: its file name.
@@ -44,7 +43,6 @@ pub enum ProfileError {
     /// There is no such profile, or its file cannot be read.
     #[error("{0}; `fsdyno cpu list` prints the profiles")]
     Named(#[from] NamedError),
-    /// It is not a profile.
     #[error("the processor profile `{name}` is not valid: {source}")]
     Form {
         name: String,
@@ -52,7 +50,6 @@ pub enum ProfileError {
         #[source]
         source: Box<toml::de::Error>,
     },
-    /// A value is impossible.
     #[error("in the processor profile `{name}`, `{key}` cannot be {value}: {why}")]
     Impossible {
         name: String,

@@ -12,7 +12,6 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
-/// An archive of the user.
 #[derive(Debug)]
 pub struct Archive {
     path: PathBuf,
@@ -48,7 +47,6 @@ impl Archive {
         })
     }
 
-    /// Copies the archive as it is.
     fn copy(&self, to: &Path, stop: &CancelToken) -> Result<(), DatasetError> {
         let mut from = fsdyno_files::input::open(&self.path)
             .map_err(|error| DatasetError::io("open", &self.path, error))?;

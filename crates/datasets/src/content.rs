@@ -19,7 +19,6 @@ const PATTERN: usize = 16;
 /// Buffers for content: a multiple of `STRETCH`.
 pub const BUFFER: usize = 1 << 20;
 
-/// A kind of content.
 #[derive(Debug, Clone, Copy)]
 pub enum Content {
     /// Random bytes, in the proportion that compression leaves; the rest repeats a short pattern.
@@ -27,7 +26,6 @@ pub enum Content {
         /// Size after compression in percent of the size before; 100 is incompressible.
         percent: u8,
     },
-    /// Lines of text.
     Text(&'static Style),
 }
 

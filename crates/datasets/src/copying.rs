@@ -60,7 +60,6 @@ pub struct Copier<'s> {
 pub struct Roots {
     pub from: OwnedFd,
     pub to: OwnedFd,
-    /// The state of the tree.
     pub stat: Stat,
 }
 

@@ -40,12 +40,10 @@ pub fn stat(parent: impl AsFd, name: &CStr) -> rustix::io::Result<Stat> {
     fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW)
 }
 
-/// The type of an entry.
 pub fn kind(stat: &Stat) -> FileType {
     FileType::from_raw_mode(stat.st_mode)
 }
 
-/// The size of an entry.
 pub fn size(stat: &Stat) -> u64 {
     u64::try_from(stat.st_size).unwrap_or(0)
 }
@@ -201,7 +199,6 @@ pub fn fill<E>(
     Ok(length)
 }
 
-/// Writes all bytes at an offset.
 pub fn write_all(file: impl AsFd, mut bytes: &[u8], mut at: u64) -> rustix::io::Result<()> {
     while !bytes.is_empty() {
         let written = uninterrupted(|| rustix::io::pwrite(&file, bytes, at))?;

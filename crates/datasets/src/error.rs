@@ -11,7 +11,6 @@ use std::path::{Path, PathBuf};
 /// A dataset that cannot be opened or created.
 #[derive(Debug, thiserror::Error)]
 pub enum DatasetError {
-    /// No generator has that name.
     #[error(
         "`{name}` is no dataset fsdyno knows; it knows {known}, and tree:DIR, tar:FILE, file:FILE, \
          trace:FILE"
@@ -100,15 +99,12 @@ pub enum DatasetError {
     /// The dataset changed while it was read.
     #[error("the dataset {dataset} changed while it was read; keep it unchanged during a run")]
     Changed { dataset: String },
-    /// The user cancelled.
     #[error("stopped while reading or creating the dataset")]
     Stopped,
 }
 
-/// One refused entry.
 #[derive(Debug)]
 pub struct Refusal {
-    /// The entry.
     pub path: PathBuf,
     pub reason: String,
 }

@@ -21,13 +21,11 @@ pub struct Generator {
     pub title: &'static str,
     /// The source of its numbers and sizes: the published figures, and the parts that we modelled.
     pub source: &'static str,
-    /// Its form.
     pub shape: Shape,
     /// Emits all entries of a seed and a scale.
     pub(super) emit: Emit,
 }
 
-/// The form of a dataset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
     /// Many files in directories.
@@ -36,9 +34,7 @@ pub enum Shape {
     Grown(u32),
     /// An archive with that name, which can also be created as a tree.
     Archive(&'static str),
-    /// One file.
     File,
-    /// No files.
     Nothing,
 }
 
@@ -63,17 +59,14 @@ impl Generator {
 /// Emits the entries of a dataset, each directory with its contents.
 pub(super) type Emit = fn(Seed, f64, &mut dyn Sink) -> Result<(), DatasetError>;
 
-/// A file to create.
 #[derive(Debug, Clone, Copy)]
 pub struct File {
     /// Its size in bytes.
     pub size: u64,
     pub content: Content,
-    /// The seed of its content.
     pub seed: Seed,
     /// Its modification time: seconds since 1970.
     pub mtime: u64,
-    /// Its permissions.
     pub mode: u32,
 }
 
@@ -90,7 +83,6 @@ impl File {
     }
 }
 
-/// A receiver of entries.
 pub trait Sink {
     /// A directory begins: the following entries are in it.
     fn enter(&mut self, name: &str, mtime: u64) -> Result<(), DatasetError>;
@@ -190,7 +182,6 @@ impl Dataset for Generated {
     }
 }
 
-/// Counts entries.
 struct Count(Facts);
 
 impl Sink for Count {

@@ -97,7 +97,6 @@ impl Identity {
         }))
     }
 
-    /// The choice of the dataset.
     pub fn choice(&self) -> &DatasetChoice {
         &self.choice
     }
@@ -146,7 +145,6 @@ pub fn file_content(path: &Path, stop: &CancelToken) -> Result<DatasetContent, D
     })
 }
 
-/// The result of one walk.
 struct Found {
     content: [u8; 32],
     state: [u8; 32],

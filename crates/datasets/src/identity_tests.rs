@@ -10,7 +10,6 @@ fn read(choice: &DatasetChoice) -> Identity {
         .unwrap()
 }
 
-/// A change of the tree at a path.
 type Change<'a> = &'a dyn Fn(&Path);
 
 /// A tree with an entry of each kind that needs no privilege.

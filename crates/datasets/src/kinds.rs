@@ -7,7 +7,6 @@ use crate::seed::{Seed, Spread};
 use crate::sizes::LogNormal;
 use crate::styles::Style;
 
-/// A kind of file.
 #[derive(Debug)]
 pub struct Kind {
     content: Content,

@@ -86,13 +86,11 @@ pub trait Dataset: Send + Sync {
 /// The form in which a dataset is created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// As a tree of files.
     Tree,
     /// As an archive to unpack: only for datasets that have one.
     Archive,
 }
 
-/// The size of a dataset.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Facts {
     /// Entries other than directories: files, links, special files.
@@ -104,7 +102,6 @@ pub struct Facts {
     /// The size of its archive: exact for the user's, an upper bound for a generated one; none for
     /// a tree.
     pub archive_bytes: Option<Bytes>,
-    /// The largest file.
     pub largest: Bytes,
     /// A description of one line.
     pub about: String,
@@ -114,7 +111,6 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// Counts a file of that size.
     fn add_file(&mut self, size: u64) {
         self.files += 1;
         // An archive may declare any size.
@@ -139,7 +135,6 @@ impl Facts {
         self.footprint.0 += 1024;
     }
 
-    /// Counts a directory.
     fn add_directory(&mut self) {
         self.directories += 1;
         self.footprint.0 += 4096 + 1024;

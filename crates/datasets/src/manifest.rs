@@ -26,7 +26,6 @@ const BLOCK: usize = 4096;
 /// The results of a scan, in addition to the entries that it wrote.
 #[derive(Debug, Default)]
 pub struct Scanned {
-    /// Number of entries.
     pub entries: u64,
     /// Bytes of all regular files.
     pub bytes: u64,

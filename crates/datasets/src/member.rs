@@ -20,7 +20,6 @@ pub struct Member {
     /// Its path, without `.` components; empty for the root itself.
     pub path: Vec<u8>,
     pub kind: MemberKind,
-    /// Its permissions.
     pub mode: u32,
     /// The number of its owner.
     pub owner: u32,
@@ -34,7 +33,6 @@ pub struct Member {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MemberKind {
-    /// A regular file.
     File {
         /// Its size, holes included.
         size: u64,
@@ -47,7 +45,6 @@ pub enum MemberKind {
     /// A hard link to that member (without `.` components).
     HardLink(Vec<u8>),
     Fifo,
-    /// A device node.
     Device {
         /// Whether it is a block device; otherwise a character device.
         block: bool,

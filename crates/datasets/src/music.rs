@@ -7,7 +7,6 @@ use crate::names;
 use crate::seed::Seed;
 use crate::sizes::scaled;
 
-/// A music folder.
 pub static MUSIC: Generator = Generator {
     name: "music",
     title: "a music folder: 60 files of 3 to 10 MB",

@@ -91,7 +91,6 @@ fn check(stop: &CancelToken) -> io::Result<()> {
     Ok(())
 }
 
-/// The compression of an archive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Packing {
     Plain,

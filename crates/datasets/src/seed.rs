@@ -15,7 +15,6 @@ impl Seed {
         Self(mix(seed.wrapping_add(GOLDEN)))
     }
 
-    /// The seed of a named part.
     #[must_use]
     pub fn part(self, name: &str) -> Self {
         // FNV-1a, then mixed: names differ only in a few letters.
@@ -33,7 +32,6 @@ impl Seed {
             .wrapping_add(index.wrapping_add(1).wrapping_mul(GOLDEN))))
     }
 
-    /// The seed as a number.
     pub fn value(self) -> u64 {
         self.0
     }
@@ -53,7 +51,6 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// The sequence of a seed.
     pub fn new(seed: Seed) -> Self {
         Self { next: seed.value() }
     }

@@ -14,9 +14,7 @@ pub struct LogNormal {
     pub median: f64,
     /// Standard deviation of the logarithm.
     pub sigma: f64,
-    /// The minimum.
     pub min: u64,
-    /// The maximum.
     pub max: u64,
 }
 

@@ -6,7 +6,6 @@ use std::sync::OnceLock;
 /// The style of a kind of text file.
 #[derive(Debug)]
 pub struct Style {
-    /// The kind of file.
     pub name: &'static str,
     /// The beginning of its first line: a comment mark.
     pub(super) comment: &'static str,
@@ -16,7 +15,6 @@ pub struct Style {
     lines: OnceLock<Vec<Vec<Piece>>>,
 }
 
-/// A piece of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Piece {
     Literal(&'static str),
@@ -40,14 +38,12 @@ impl Style {
         }
     }
 
-    /// The pieces of each line.
     pub(super) fn lines(&self) -> &[Vec<Piece>] {
         let parse = || self.templates.iter().map(|line| pieces(line)).collect();
         self.lines.get_or_init(parse)
     }
 }
 
-/// The pieces of a template.
 fn pieces(template: &'static str) -> Vec<Piece> {
     let mut parts = template.split('%');
     let mut pieces = vec![Piece::Literal(parts.next().unwrap_or_default())];

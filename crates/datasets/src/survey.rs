@@ -16,10 +16,8 @@ use std::path::{Path, PathBuf};
 /// The number of refusals, or mounts, that are reported by name.
 const REPORTED: usize = 5;
 
-/// The result of one walk.
 #[derive(Debug)]
 pub struct Survey {
-    /// The size of the tree.
     pub facts: Facts,
     /// Directories where another file system is mounted: treated as empty (the first few).
     pub mounts: Vec<PathBuf>,

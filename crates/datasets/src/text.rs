@@ -41,7 +41,6 @@ pub struct TextStream {
 }
 
 impl TextStream {
-    /// The text of a seed.
     pub fn new(style: &'static Style, seed: Seed) -> Self {
         let marked = seed.part("mark").value().is_multiple_of(MARKED_ONE_IN);
         Self {

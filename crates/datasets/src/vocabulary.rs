@@ -8,7 +8,6 @@ pub const WORD: usize = 16;
 /// The number of random bits per word.
 pub const SLOT_BITS: u32 = 12;
 
-/// The number of words.
 const WORDS: usize = 1024;
 
 /// The most frequent words in order; the others consist of syllables.
@@ -32,7 +31,6 @@ pub struct Vocabulary {
 }
 
 impl Vocabulary {
-    /// The vocabulary.
     pub fn get() -> &'static Self {
         static VOCABULARY: OnceLock<Vocabulary> = OnceLock::new();
         VOCABULARY.get_or_init(Self::build)

@@ -39,7 +39,6 @@ impl WorkDir {
         }
     }
 
-    /// The newest tree.
     pub fn newest(&self) -> Option<&PathBuf> {
         self.trees.last()
     }

@@ -48,7 +48,6 @@ pub struct Disk {
     faults: Faults,
     recorder: Option<Recorder>,
     now: u64,
-    /// Order of the next submission.
     next_order: u64,
     /// Requests that were submitted and have not completed.
     open: BTreeMap<u64, Open>,
@@ -63,7 +62,6 @@ pub struct Disk {
     happened: Vec<ModelEvent>,
 }
 
-/// A request in flight.
 #[derive(Debug)]
 struct Open {
     request: Request,
@@ -171,13 +169,11 @@ impl Disk {
         self.recorder.replace(recorder)
     }
 
-    /// Ends the recording.
     pub fn take_recorder(&mut self) -> Option<Recorder> {
         let recorder = self.recorder.take()?;
         Some(recorder.ended(self.now, self.model.work()))
     }
 
-    /// Capacity in bytes.
     pub fn capacity(&self) -> Bytes {
         Bytes(self.sectors * SECTOR)
     }
@@ -209,7 +205,6 @@ impl Disk {
         self.model.work()
     }
 
-    /// Number of requests in flight.
     pub fn in_flight(&self) -> usize {
         self.open.len() + self.done.len()
     }
@@ -496,7 +491,6 @@ impl Disk {
     }
 }
 
-/// The sectors of a request.
 fn extent(request: &Request) -> std::ops::Range<u64> {
     request.sector..request.sector + request.sectors
 }

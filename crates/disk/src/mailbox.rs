@@ -20,7 +20,6 @@ pub const BYTES: u64 = 64 << 20;
 /// The offset of commands. The kernel reads the first and the last sectors of any disk.
 pub const COMMAND_AT: u64 = 16 << 20;
 
-/// The offset of messages.
 pub const MESSAGE_AT: u64 = 32 << 20;
 
 /// The maximum number of bytes of a frame, its length field included.
@@ -160,7 +159,6 @@ fn padded(length: usize) -> usize {
     length.div_ceil(BLOCK) * BLOCK
 }
 
-/// The frame of some bytes.
 fn frame(bytes: &[u8]) -> io::Result<Vec<u8>> {
     let length = u32::try_from(bytes.len()).ok();
     let length = length.filter(|_| bytes.len() + HEAD <= MAX_SLOT);
@@ -181,7 +179,6 @@ fn length(begin: &[u8]) -> io::Result<usize> {
     }
 }
 
-/// The content of a frame.
 fn content(frame: &[u8]) -> io::Result<&[u8]> {
     let content = frame.get(HEAD..length(frame)?);
     content.ok_or_else(|| invalid("its message is incomplete"))

@@ -9,16 +9,13 @@ use crate::store::{Store, StoreError};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Contents of a write.
 #[derive(Debug)]
 pub(crate) enum Content {
     /// Data of a whole number of sectors.
     Bytes(Box<[u8]>),
-    /// Zeros.
     Zeroes,
 }
 
-/// A volatile write.
 #[derive(Debug)]
 struct Entry {
     sectors: u64,
@@ -38,7 +35,6 @@ pub(crate) struct VolatileWrite {
     pub whole: bool,
 }
 
-/// All volatile writes.
 #[derive(Debug, Default)]
 pub(crate) struct Pending {
     /// Writes by first sector and order.
@@ -64,7 +60,6 @@ impl Pending {
         *self.lengths.entry(sectors).or_default() += 1;
     }
 
-    /// Marks a write as acknowledged.
     pub fn acknowledge(&mut self, order: u64) {
         if let Some(sector) = self.sector_of.get(&order)
             && let Some(entry) = self.entries.get_mut(&(*sector, order))

@@ -37,7 +37,6 @@ pub struct PowerCutReport {
     pub sectors_lost: u64,
 }
 
-/// Parameters of one power cut.
 #[derive(Debug)]
 pub(crate) struct PowerCut<'a> {
     pub seed: u64,
@@ -47,7 +46,6 @@ pub(crate) struct PowerCut<'a> {
     pub landing: &'a [u64],
 }
 
-/// The outcome of one write.
 enum WriteOutcome {
     Lost,
     Landed,

@@ -7,11 +7,9 @@ use std::fmt;
 /// Bytes of a sector, the unit of addresses.
 pub const SECTOR: u64 = 512;
 
-/// Kind of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
     Read,
-    /// Write with a payload.
     Write,
     /// Write zeroes, without a payload.
     WriteZeroes,
@@ -52,7 +50,6 @@ impl fmt::Display for Kind {
     }
 }
 
-/// One request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Request {
     /// Identifier that the transport chooses. The completion repeats it.
@@ -78,12 +75,10 @@ impl Request {
         }
     }
 
-    /// Creates a flush.
     pub fn flush(id: u64) -> Self {
         Self::new(id, Kind::Flush, 0, 0)
     }
 
-    /// Sets FUA.
     #[must_use]
     pub fn with_fua(self) -> Self {
         Self { fua: true, ..self }
@@ -95,17 +90,13 @@ impl Request {
     }
 }
 
-/// A completed request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Completion {
     pub request: Request,
     /// Place in the order of submissions, from 0. Unique for the lifetime of the disk.
     pub order: u64,
-    /// Submission time.
     pub submitted: Nanos,
-    /// Completion time.
     pub completed: Nanos,
-    /// Result of the request.
     pub result: Result<(), Failure>,
     /// Latency breakdown. The sum of its parts equals the latency.
     pub causes: Causes,

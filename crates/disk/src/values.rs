@@ -4,13 +4,11 @@ use fsdyno_model::Bytes;
 use serde::{Deserializer, de};
 use std::fmt;
 
-/// An impossible value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{key}` cannot be {value}: {why}")]
 pub struct Impossible {
     /// The key with its tables.
     pub key: String,
-    /// The given value.
     pub value: String,
     /// The reason, and the valid values.
     pub why: String,
@@ -68,7 +66,6 @@ pub(crate) fn size<'de, D: Deserializer<'de>>(from: D) -> Result<Bytes, D::Error
     from.deserialize_any(Either)
 }
 
-/// Parses an optional size.
 pub(crate) fn some_size<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Bytes>, D::Error> {
     size(from).map(Some)
 }

@@ -12,12 +12,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// The directory of kept files, in the data directory of a user.
 pub const DIRECTORY: &str = "fsdyno/kept";
 
-/// The kept files of one run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeptRun {
-    /// The name of the run.
     pub run: String,
-    /// Their directory.
     pub path: PathBuf,
     /// The space that they occupy.
     pub bytes: Bytes,
@@ -89,7 +86,6 @@ pub struct KeptDir<'a> {
 
 /// A directory with room for a file. No other thread of this process uses the budget meanwhile.
 pub struct Room<'a> {
-    /// The directory.
     pub path: PathBuf,
     _guard: MutexGuard<'a, ()>,
 }

@@ -27,7 +27,6 @@ pub struct TrustedDir {
 /// How a file in a trusted directory is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
-    /// To be read.
     Read,
     /// To be read; may also belong to root, as the files of a package do.
     ReadSystem,
@@ -79,7 +78,6 @@ impl Untrusted {
 }
 
 impl TrustedDir {
-    /// Opens a directory that exists.
     pub fn open(path: &Path) -> Result<Self, Untrusted> {
         Self::walk(path, None)
     }
@@ -373,7 +371,6 @@ impl Way {
         Ok(way)
     }
 
-    /// The directory.
     fn here(&self) -> &OwnedFd {
         &self.fds[self.fds.len() - 1]
     }

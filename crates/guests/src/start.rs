@@ -15,7 +15,6 @@ pub const MAX_DISKS: usize = 16;
 /// The environment variable of a guest on QEMU.
 pub(crate) const MACHINE: &str = "FSDYNO_MACHINE";
 
-/// The resources of a guest.
 #[derive(Debug, Clone)]
 pub struct Setting<'a> {
     pub memory: Bytes,
@@ -34,7 +33,6 @@ pub struct Setting<'a> {
 /// The connection of a guest to the host.
 #[derive(Debug, Clone, Copy)]
 pub enum Attachment<'a> {
-    /// The terminal of the user.
     Terminal,
     /// A channel to fsdyno. The console is only read.
     Line(&'a OwnedFd),
@@ -43,7 +41,6 @@ pub enum Attachment<'a> {
 /// The command that starts a guest.
 #[derive(Debug)]
 pub struct Start {
-    /// The program with its arguments.
     pub command: Command,
     /// Inherited descriptors, except for standard streams and the channel.
     pub open: Vec<OwnedFd>,

@@ -25,7 +25,6 @@ use std::process::Command;
 /// The socket of its calendar, in its directory.
 pub const CALENDAR: &str = "calendar";
 
-/// The file of its task.
 pub const TASK: &str = "task";
 
 /// The program of its first process: a link to the running fsdyno.
@@ -74,7 +73,6 @@ fn virtual_time_kernel(machine: &Machine) -> Result<&Uml, GuestError> {
 #[derive(Debug, Clone, Copy)]
 pub struct Setting {
     pub memory: Bytes,
-    /// The number of its disks.
     pub disks: usize,
     /// Selects its random numbers: UUIDs, hash seeds of directories, the choice of block groups. None
     /// for those of a guest without this word.

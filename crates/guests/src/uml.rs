@@ -61,7 +61,6 @@ pub fn need() -> Need {
 /// A kernel of User-mode Linux.
 #[derive(Debug, Clone)]
 pub struct Uml {
-    /// The program.
     pub kernel: PathBuf,
     pub release: String,
     /// The directory of its modules, if there is one.
@@ -71,12 +70,10 @@ pub struct Uml {
 }
 
 impl Uml {
-    /// The program of the package.
     pub(crate) fn packaged() -> Option<PathBuf> {
         programs::find(PROGRAM)
     }
 
-    /// The kernel in this program.
     pub(crate) fn at(kernel: PathBuf, verified: Option<Arc<File>>) -> Result<Self, UmlError> {
         let reported = match queried(&kernel, verified.as_deref(), "--version") {
             Ok(reported) => reported,
@@ -101,7 +98,6 @@ impl Uml {
         })
     }
 
-    /// The program with its arguments.
     pub(crate) fn start(
         &self,
         setting: &Setting<'_>,
@@ -238,7 +234,6 @@ fn executes(kernel: &Path, verified: Option<&File>) -> Command {
     command
 }
 
-/// The answer of a kernel to an option.
 fn queried(kernel: &Path, verified: Option<&File>, option: &str) -> Result<Finished, CommandError> {
     let line = format!("{} {option}", kernel.display());
     let mut command = executes(kernel, verified);

@@ -37,7 +37,6 @@ impl Array {
         })
     }
 
-    /// Stops it.
     pub fn stop(mut self) -> Result<(), ArrayError> {
         self.end().map_err(|cause| ArrayError {
             device: self.device.clone(),

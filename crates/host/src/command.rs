@@ -47,12 +47,10 @@ impl Limits {
     };
 }
 
-/// A program that has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finished {
     /// Its exit status; none if a signal ended it.
     pub status: Option<i32>,
-    /// The signal that ended it.
     pub signal: Option<i32>,
     /// Wall time from before its start to its end.
     pub elapsed: Nanos,
@@ -65,7 +63,6 @@ pub struct Finished {
 /// The reason why a program did not run to its end.
 #[derive(Debug, thiserror::Error)]
 pub enum CommandError {
-    /// There is no such program.
     #[error("program `{program}` is not on the path ({path}); `fsdyno doctor` names its package")]
     NotFound { program: String, path: String },
     /// It could not be started or watched.
@@ -254,7 +251,6 @@ pub fn this_is_fsdyno() {
     IS_FSDYNO.store(true, Ordering::Relaxed);
 }
 
-/// The executable of a program name.
 fn executable(program: &str) -> &str {
     if program == OURSELVES && IS_FSDYNO.load(Ordering::Relaxed) {
         return OWN_EXECUTABLE;
@@ -310,7 +306,6 @@ struct Outputs {
 /// The end of a stream.
 struct Tail {
     bytes: VecDeque<u8>,
-    /// The most that is kept.
     kept: usize,
     /// Whether something was dropped.
     truncated: bool,

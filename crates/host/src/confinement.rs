@@ -30,7 +30,6 @@ use std::process::Stdio;
 
 /// The directory of temporary files.
 const TEMPORARY: &str = "/tmp";
-/// The directory of shared memory.
 const SHARED_MEMORY: &str = "/dev/shm";
 /// The devices that are left.
 const DEVICES: [&CStr; 6] = [c"null", c"zero", c"full", c"random", c"urandom", c"tty"];

@@ -53,7 +53,6 @@ pub enum DaemonError {
         #[source]
         cause: io::Error,
     },
-    /// It could not be ended.
     #[error("cannot end the daemon of {}: {cause}", pid_file.display())]
     End {
         pid_file: PathBuf,

@@ -29,10 +29,8 @@ pub struct Destination {
     free: Bytes,
 }
 
-/// What a command writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Writes {
-    /// The space that it takes.
     pub space: Bytes,
     /// All bytes that it writes.
     pub bytes: Bytes,

@@ -25,7 +25,6 @@ const MAX_IN_FLIGHT: usize = 256;
 /// Interval between checks for cancellation during a pause.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// The operation of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
     Read,
@@ -37,11 +36,9 @@ pub enum Action {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DirectRequest {
-    /// Its operation.
     pub action: Action,
     /// First byte.
     pub at: u64,
-    /// Number of bytes.
     pub bytes: u64,
 }
 
@@ -51,7 +48,6 @@ pub type DirectTime = (u64, u64);
 /// The reason why direct I/O failed.
 #[derive(Debug, thiserror::Error)]
 pub enum DirectError {
-    /// It cannot be opened.
     #[error("cannot open {} for direct I/O: {cause}{}", path.display(), advice(cause))]
     Open {
         path: PathBuf,
@@ -67,7 +63,6 @@ pub enum DirectError {
          sysctl kernel.io_uring_disabled=0"
     )]
     Ring(#[source] io::Error),
-    /// A request failed.
     #[error("cannot {attempt} {bytes} bytes at {at} of {}: {cause}", path.display())]
     Request {
         path: PathBuf,
@@ -77,7 +72,6 @@ pub enum DirectError {
         #[source]
         cause: io::Error,
     },
-    /// The user cancelled it.
     #[error("interrupted")]
     Stopped,
 }

@@ -49,13 +49,10 @@ pub struct ServedDisk {
 /// The reason why a disk could not be served as a file.
 #[derive(Debug, thiserror::Error)]
 pub enum ServedError {
-    /// There is no FUSE.
     #[error("cannot open /dev/fuse: {0}; modprobe fuse, or put the disk into guests (--lab uml)")]
     Device(#[source] io::Error),
-    /// Something could not be made.
     #[error("cannot {act}: {cause}")]
     Made {
-        /// The operation, as a verb.
         act: String,
         #[source]
         cause: io::Error,

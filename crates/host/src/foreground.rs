@@ -14,7 +14,6 @@ use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, ExitStatus};
 use std::thread::JoinHandle;
 
-/// A program in the foreground.
 #[derive(Debug)]
 pub struct Foreground(Child);
 
@@ -45,12 +44,10 @@ impl Foreground {
         Ok(Self(command.spawn()?))
     }
 
-    /// Number of the process.
     pub fn pid(&self) -> i32 {
         i32::try_from(self.0.id()).unwrap_or(0)
     }
 
-    /// Sends a signal.
     pub fn signal(&self, signal: Signal) {
         if let Some(pid) = Pid::from_raw(self.pid()) {
             // It may have ended meanwhile.
@@ -76,7 +73,6 @@ impl Foreground {
             .unwrap_or_default()
     }
 
-    /// Waits for its end.
     pub fn wait(mut self) -> io::Result<ExitStatus> {
         self.0.wait()
     }
@@ -117,7 +113,6 @@ impl Held {
         })
     }
 
-    /// Number of the process.
     pub fn pid(&self) -> i32 {
         self.pid
     }

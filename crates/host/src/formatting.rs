@@ -16,7 +16,6 @@ pub enum OpenError {
     /// It is neither a regular file nor a block device.
     #[error("{} is {what}; a block device or an existing file (truncate -s SIZE FILE) is possible", path.display())]
     Kind { path: PathBuf, what: &'static str },
-    /// It is in use.
     #[error("{} is in use: {by}; unmount or detach it first", path.display())]
     InUse { path: PathBuf, by: String },
     /// It does not exist, or cannot be opened.
@@ -28,12 +27,9 @@ pub enum OpenError {
     },
 }
 
-/// The purpose of an open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
-    /// To be overwritten.
     Format,
-    /// To be read.
     Read,
 }
 

@@ -21,7 +21,6 @@ pub enum ImageError {
     /// Something of that name is there already.
     #[error("{} exists already; remove it or choose another directory", path.display())]
     Exists { path: PathBuf },
-    /// The system refused.
     #[error("cannot {act} {}: {cause}", path.display())]
     Refused {
         act: String,
@@ -42,7 +41,6 @@ pub enum ImageError {
     Journal(#[from] JournalError),
 }
 
-/// A sparse image file.
 #[derive(Debug)]
 pub struct Image {
     made: Made,
@@ -85,7 +83,6 @@ impl Image {
         Ok(copy)
     }
 
-    /// The file.
     pub fn path(&self) -> &Path {
         self.made.place.path()
     }
@@ -96,7 +93,6 @@ impl Image {
         Ok(HeldFile::new(self.path().to_owned(), held))
     }
 
-    /// The space that it occupies.
     pub fn occupied(&self) -> Result<Bytes, ImageError> {
         let about = fstat(&self.made.held).map_err(|errno| ImageError::Refused {
             act: "examine".to_owned(),
@@ -147,7 +143,6 @@ impl Scratch {
         Ok(Self { made })
     }
 
-    /// The directory.
     pub fn path(&self) -> &Path {
         self.made.place.path()
     }

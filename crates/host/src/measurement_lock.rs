@@ -17,7 +17,6 @@ use std::fmt;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-/// The name of the socket.
 const NAME: &[u8] = b"fsdyno-measures";
 
 /// How often the lock is tried while another process holds it.
@@ -38,18 +37,16 @@ pub struct MeasurementLock {
 pub struct Holder {
     /// Its process; none if it is not visible from here.
     pub pid: Option<u32>,
-    /// Its user.
     pub uid: Option<u32>,
 }
 
 /// How a measurement may proceed.
 #[derive(Debug)]
 pub enum Grant {
-    /// With the lock.
     Locked(MeasurementLock),
     /// As a part of the measurement of a parent process.
     PartOf(Holder),
-    /// Without it: this is root, and another user held it for all of the time.
+    /// Without the lock: this is root, and another user held it for all of the time.
     Overridden(Holder),
 }
 

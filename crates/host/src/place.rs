@@ -33,7 +33,6 @@ pub enum PlaceError {
     /// Another user could exchange what is there.
     #[error("{0}. {REMEDY}")]
     Untrusted(#[from] Untrusted),
-    /// It could not be resolved.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
@@ -99,7 +98,6 @@ impl Place {
         openat(self, self.name(), flags, Mode::empty())
     }
 
-    /// Removes a file.
     pub(crate) fn unlink(&self) -> rustix::io::Result<()> {
         unlinkat(self, self.name(), AtFlags::empty())
     }

@@ -122,7 +122,6 @@ fn option_of_kernel(option: &str, without: &str) -> Result<(), String> {
     kernel_config::has_option(option, &release()).map_err(|why| format!("{without}: {why}"))
 }
 
-/// The release of the kernel.
 fn release() -> String {
     let name = rustix::system::uname();
     name.release().to_string_lossy().into_owned()

@@ -13,7 +13,6 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::{fs, io};
 
-/// A process that was checked.
 pub(crate) struct Found {
     pid: Pid,
     /// None if the kernel has no such descriptors (before Linux 5.3).

@@ -58,12 +58,10 @@ impl Block {
         Path::new("/dev").join(&self.name)
     }
 
-    /// Its folder in `/sys`.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Whether it is a partition.
     pub fn is_partition(&self) -> bool {
         self.folder.join("partition").exists()
     }

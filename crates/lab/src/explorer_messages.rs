@@ -7,7 +7,6 @@ use fsdyno_model::Nanos;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-/// A command of the host.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "command")]
 pub(crate) enum Command {
@@ -32,12 +31,10 @@ pub(crate) enum Command {
         thorough: bool,
         /// The paths that a new file system has.
         kept: BTreeSet<String>,
-        /// The check of an application.
         check: Option<ApplicationCheck>,
     },
 }
 
-/// The check of the data of an application.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ApplicationCheck {
     /// Its shell command. It runs in the root of the recovered file system.
@@ -46,37 +43,29 @@ pub struct ApplicationCheck {
     pub acknowledged: Vec<String>,
 }
 
-/// A message of the guest.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "answer")]
 pub(crate) enum Answer {
-    /// The guest has started.
     Ready {
         /// Its kernel, release and version, from uname(2).
         about: String,
     },
     /// The setup of the program is complete and synced: the recording begins.
     SetUp,
-    /// An operation begins.
     Began {
-        /// Its number.
         operation: u32,
     },
-    /// An operation has returned.
     Returned {
-        /// Its number.
         operation: u32,
     },
     /// The recovered file system is unmounted for the first time.
     Unmounted,
     /// The file system is made.
     Prepared {
-        /// Its files.
         tree: Tree,
     },
     /// The program has ended, and the file system is unmounted.
     Performed {
-        /// The operation that failed, if one did.
         failed: Option<FailedOperation>,
         /// The lines that an application printed.
         #[serde(default)]
@@ -87,9 +76,13 @@ pub(crate) enum Answer {
         kernel: Vec<String>,
     },
     /// The file system was recovered, or could not be.
-    Recovered { report: Box<RecoveryReport> },
+    Recovered {
+        report: Box<RecoveryReport>,
+    },
     /// The command could not be performed.
-    Refused { reason: String },
+    Refused {
+        reason: String,
+    },
 }
 
 /// The report of a guest on the recovery of a crash state.

@@ -18,7 +18,6 @@ const LONGEST_WAIT_NS: u64 = 30_000_000_000;
 /// A cell, its contender, its workload, and their prepared data.
 #[derive(Clone, Copy)]
 pub struct Job<'a> {
-    /// The plan it belongs to.
     pub plan: &'a Plan,
     pub cell: Cell,
     pub contender: &'a Contender,
@@ -132,7 +131,6 @@ impl<'a> Job<'a> {
         Some(Duration::from_nanos(random.below(LONGEST_WAIT_NS)))
     }
 
-    /// Its dataset, opened.
     pub fn dataset(&self) -> Result<&'a dyn Dataset, DatasetError> {
         let (plan, workload) = (self.plan, self.workload);
         self.prepared.of_block(plan, workload, self.cell.block)

@@ -5,7 +5,6 @@ use crate::missing::Missing;
 use fsdyno_model::{Cell, CellRecord, Contender, Event, Mark, Nanos, Plan, Recovery};
 use serde::{Deserialize, Serialize};
 
-/// A message from the host.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "task")]
 pub enum Task {
@@ -23,7 +22,6 @@ pub enum Task {
     /// Recover the file system of the contender and judge it.
     Recover {
         contender: Box<Contender>,
-        /// The seed of the writes.
         seed: u64,
         /// How many operations were acknowledged.
         acknowledged: u64,
@@ -47,11 +45,9 @@ pub enum Task {
     Leave,
 }
 
-/// A message from the guest.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "word")]
 pub enum GuestMessage {
-    /// The guest has started.
     Ready {
         /// Its kernel and release, from uname(2).
         kernel: String,
@@ -68,34 +64,34 @@ pub enum GuestMessage {
     },
     /// The requirements of the plan that are missing.
     Missing {
-        /// The missing requirements.
         missing: Missing,
     },
-    /// An event of the cell.
-    Happened { event: Event },
+    Happened {
+        event: Event,
+    },
     /// A phase has reached this point: all later disk requests follow this message.
     Marked {
-        /// The point.
         mark: Mark,
     },
     /// Evict the disks from the page cache of the host, and report it.
     DriveOut,
     /// Report the processor time of the guest's kernel.
     KernelTime,
-    /// The cell ended.
-    Ended { record: Box<CellRecord> },
+    Ended {
+        record: Box<CellRecord>,
+    },
     /// This number of operations is durable.
     Acknowledged {
-        /// The number.
         operations: u64,
     },
     /// A file system was recovered and judged.
     Recovered {
-        /// The result.
         recovery: Box<Recovery>,
     },
     /// The task could not be started or continued.
-    Refused { reason: String },
+    Refused {
+        reason: String,
+    },
 }
 
 #[cfg(test)]

@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 
 /// Executes the stages of a cell: a lab performs them, a dry run prints them.
 pub trait CellExecutor {
-    /// Begins a stage.
     fn enter(&mut self, stage: Stage);
     /// Provides the devices of a cell; returns their names, as steps refer to them.
     fn devices(&mut self, job: &Job<'_>) -> Result<Vec<String>, CellEnd>;
@@ -29,7 +28,6 @@ pub trait CellExecutor {
     fn state(&mut self, job: &Job<'_>) -> Result<(), CellEnd>;
     /// Writes the dataset and waits until deferred work has ended.
     fn set_up_dataset(&mut self, job: &Job<'_>) -> Result<(), CellEnd>;
-    /// Prepares a phase, untimed.
     fn ready(&mut self, phase: &PhasePlan) -> Result<(), CellEnd>;
     /// Sets the cache state of a phase.
     fn cache(
@@ -46,7 +44,6 @@ pub trait CellExecutor {
     /// Compares the newest tree with its source, or with the end of a recording.
     fn verify(&mut self, job: &Job<'_>, phase: &PhasePlan, needs: Needs) -> Result<(), CellEnd>;
     fn unmount(&mut self) -> Result<(), CellEnd>;
-    /// Runs the checker.
     fn check(&mut self, check: &Check) -> Result<(), CellEnd>;
     /// Releases all resources of the cell.
     fn release(&mut self) -> Result<(), CellEnd>;
@@ -55,9 +52,7 @@ pub trait CellExecutor {
 /// The reason why a cell ended early.
 #[derive(Debug)]
 pub enum CellEnd {
-    /// A stage failed.
     Failed(Failure),
-    /// The user cancelled.
     Stopped,
 }
 

@@ -72,7 +72,6 @@ pub fn lines(plan: &Plan, preflight: &Preflight, cell: Cell) -> Vec<String> {
 
 struct DryRun {
     lines: Vec<String>,
-    /// The steps that mount.
     steps: Vec<Step>,
     /// The step that must follow a `sync`.
     durable: Option<Step>,

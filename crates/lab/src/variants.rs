@@ -10,7 +10,6 @@ use fsdyno_model::{ModelCpu, ModelDisk};
 pub struct Variant {
     /// The change: `flushes 2.5 times slower`.
     pub name: String,
-    /// The disk.
     pub disk: ModelDisk,
     /// The processor; none if computing is free.
     pub cpu: Option<ModelCpu>,

@@ -28,7 +28,6 @@ impl Deadline {
     }
 }
 
-/// A running stopwatch.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Stopwatch {
     wall: u64,

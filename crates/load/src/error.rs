@@ -30,7 +30,6 @@ pub enum LoadError {
         method: CopyMethod,
         source: io::Error,
     },
-    /// A worker process failed.
     #[error("{reason}")]
     Worker {
         /// Its message, or its exit status.
@@ -41,7 +40,6 @@ pub enum LoadError {
     /// A file is not as a phase left it.
     #[error("{}: {what}", path.display())]
     Unexpected { path: PathBuf, what: String },
-    /// The user cancelled.
     #[error("stopped at the user's request")]
     Stopped,
     /// A phase needs a tree, and there is none.
@@ -50,7 +48,6 @@ pub enum LoadError {
     /// A phase needs an archive, and there is none.
     #[error("{0} needs an archive: choose a dataset that is one, such as tar:FILE")]
     NoArchive(String),
-    /// The kind of phase is unknown.
     #[error("unknown kind of phase `{0}`")]
     UnknownKind(String),
     #[error("unknown engine `{0}`")]
@@ -64,7 +61,6 @@ pub enum LoadError {
     /// An archive is invalid, or contains a member that is refused.
     #[error("archive {}: {reason}", path.display())]
     Archive { path: PathBuf, reason: String },
-    /// A recording cannot be replayed.
     #[error("cannot replay {}: {reason}", path.display())]
     Recording { path: PathBuf, reason: String },
     /// A program of the system is missing.

@@ -46,14 +46,10 @@ use rustix::fs::{Mode, OFlags};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::path::Path;
 
-/// A phase to measure.
 pub struct Request<'a> {
-    /// The phase, with its kind.
     pub phase: &'a PhasePlan,
-    /// The engine that runs it.
     pub engine: &'a str,
     pub copy_method: CopyMethod,
-    /// Its work directory.
     pub work_dir: &'a mut WorkDir,
     /// Files, directories and bytes of the newest tree or archive, if known. The engine `null`
     /// builds its synthetic tree from them, and the engine `tools` cannot count.
@@ -70,7 +66,6 @@ pub struct Request<'a> {
     pub user_work: Option<&'a UserWork<'a>>,
     /// What confines a phase that is a program to the contender, if anything does.
     pub confined: Option<&'a Confined>,
-    /// The cancellation token.
     pub stop: &'a CancelToken,
     /// The part of an `op` phase that this process runs; all of it if none.
     pub share: Option<Share<'a>>,
@@ -79,7 +74,6 @@ pub struct Request<'a> {
     pub mark: &'a mut dyn FnMut(Point),
 }
 
-/// The measurement of a phase.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Measured {
     /// Wall time until the work returned.
@@ -96,7 +90,6 @@ pub struct Measured {
     pub elapsed_ns: Nanos,
     /// The work done.
     pub tally: Tally,
-    /// The method of the work.
     pub method: String,
     /// The engine that did the work: `tools` if a program did it.
     pub engine: &'static str,
@@ -108,7 +101,6 @@ pub struct Measured {
     pub progress: Option<Progress>,
     /// The timeline with all its classes, for a merge with those of other processes.
     pub recording: Option<Recording>,
-    /// Programs that were run.
     pub commands: Vec<ToolCommand>,
     /// Records of the work, each with its source.
     pub notes: Vec<Effective>,
@@ -195,10 +187,8 @@ impl ForEngine for Run<'_> {
     }
 }
 
-/// Work with its times.
 struct Timed<T> {
     done: T,
-    /// The time to return.
     used: Used,
     /// The time to durable, if the phase writes and it was measured.
     durable_ns: Option<Nanos>,
@@ -228,7 +218,6 @@ impl<T> Timed<T> {
     }
 }
 
-/// The settings of the timing.
 struct Timing<'a> {
     kind: &'a PhaseKind,
     root: &'a Path,

@@ -11,7 +11,6 @@ pub struct PhaseKind {
     pub name: &'static str,
     /// A description of one line.
     pub title: &'static str,
-    /// Its input.
     pub needs: Needs,
     pub parameters: &'static [Parameter],
     /// Whether further parameters are passed on to a program, which checks them.
@@ -20,7 +19,6 @@ pub struct PhaseKind {
     pub no_defaults_with: &'static [&'static str],
     /// Whether it writes, and so has a time to durable.
     pub writes: bool,
-    /// Whether it makes a tree.
     pub makes_tree: bool,
     /// Whether it reads every byte of the newest tree.
     pub reads_data: bool,

@@ -89,7 +89,6 @@ pub struct ToolCommand {
     pub argv: Vec<String>,
     /// The exit status; none if a signal killed it.
     pub status: Option<i32>,
-    /// Its run time.
     pub elapsed: Nanos,
     /// The end of its standard output; empty if it was not kept.
     pub stdout: String,

@@ -13,7 +13,6 @@ use phases::{phase, run, run_by};
 use std::fs;
 use std::path::Path;
 
-/// A phase of that kind with this number of workers.
 fn by(workers: usize, kind: &str) -> PhasePlan {
     let mut phase = phase(kind);
     let workers = workers.to_string();

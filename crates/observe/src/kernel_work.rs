@@ -17,7 +17,6 @@ const COUNTS: &str = "/proc/cpu_charge";
 /// The place of the price of a byte copied.
 const COPY: usize = 2;
 
-/// The counter of a kernel that has one.
 #[derive(Debug)]
 pub struct WorkCounter {
     file: File,

@@ -13,7 +13,6 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// The directory of the event.
 const EVENT: &str = "events/block/block_bio_queue";
 
 /// The prefix of the kernel before the fields of the event.

@@ -22,14 +22,10 @@ use std::time::Duration;
 /// The limit of steps that take no time by themselves.
 const SHORT: Duration = Duration::from_secs(120);
 
-/// How a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
-    /// All phases were measured.
     Complete,
-    /// Some cells failed.
     Failed,
-    /// The user interrupted it.
     Interrupted,
     /// The options are wrong; rank 0 printed why.
     Usage,
@@ -47,20 +43,16 @@ impl End {
     }
 }
 
-/// The parameters of a run.
 pub struct Environment<'a> {
     /// The program that [`crate::monitor::process::serve`] is called in, with [`crate::monitor::link::MONITOR`].
     pub program: &'a Path,
-    /// The default path of the store.
     pub store: PathBuf,
-    /// The addresses of this host.
     pub addresses: Vec<String>,
     /// The MPI library, for the provenance.
     pub library: String,
     pub command_line: Vec<String>,
     /// The cancellation token that signals set.
     pub stop: &'a CancelToken,
-    /// The signals of this process.
     pub signals: Option<Signals>,
     /// The alarm that ends all waits.
     pub alarm: &'a Alarm,

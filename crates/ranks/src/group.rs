@@ -10,7 +10,6 @@ pub trait Group {
     /// The number of this rank, from 0.
     fn rank(&self) -> usize;
 
-    /// The number of ranks.
     fn size(&self) -> usize;
 
     /// Returns after all ranks have called it.

@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// A rank and its host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Member {
     pub rank: usize,
@@ -34,7 +33,6 @@ pub fn host_name() -> String {
 }
 
 impl Member {
-    /// Describes this rank.
     pub fn here(rank: usize, directories: &[PathBuf], version: Option<&str>) -> Self {
         let provenance = provenance::collect(&[], &[]);
         Self {

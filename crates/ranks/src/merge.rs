@@ -19,7 +19,6 @@ const NOTABLE: f64 = 0.01;
 /// The maximum number of ranks that a message names.
 const NAMED: usize = 4;
 
-/// The ranks of a phase.
 pub struct Ranks<'a> {
     pub members: &'a [Member],
     /// The report of each rank that worked, by rank.

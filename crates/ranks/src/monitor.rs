@@ -15,17 +15,14 @@ pub mod sentinel;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// The interval of heartbeats.
 pub(crate) const HEARTBEAT: Duration = Duration::from_secs(1);
 
 /// The addresses on which the monitor listens.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MonitorAddress {
-    /// The name of its host.
     pub host: String,
     /// Its addresses, to be tried in order.
     pub addresses: Vec<String>,
-    /// Its TCP port.
     pub port: u16,
     /// The secret of this run. Connections without it are closed.
     pub token: String,
@@ -69,12 +66,17 @@ pub(crate) struct Order {
 /// The lines of the monitor to rank 0.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Answer {
-    /// It listens.
-    Listening { port: u16 },
+    Listening {
+        port: u16,
+    },
     /// The run has this name in the store.
-    Begun { run: String },
+    Begun {
+        run: String,
+    },
     /// The store has everything.
     Ended,
     /// It cannot work.
-    Refused { message: String },
+    Refused {
+        message: String,
+    },
 }

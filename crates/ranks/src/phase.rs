@@ -67,7 +67,6 @@ impl Done {
 pub struct RankError {
     pub message: String,
     pub errno: Option<String>,
-    /// The user interrupted it.
     pub interrupted: bool,
 }
 

@@ -5,7 +5,6 @@ use std::ops::RangeInclusive;
 /// The reason why a contender cannot be made, mounted or trusted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RecipeError {
-    /// The file system is unknown.
     #[error("`{name}` is no file system fsdyno knows{}", meant(nearest))]
     UnknownFilesystem { name: String, nearest: Vec<String> },
     #[error(

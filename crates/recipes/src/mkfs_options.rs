@@ -21,7 +21,6 @@ pub struct MkfsGrammar {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Refusal {
     pub word: String,
-    /// The reason.
     pub why: String,
 }
 
@@ -29,9 +28,7 @@ pub(crate) struct Refusal {
 struct Given<'a> {
     /// Letter or long name.
     name: String,
-    /// Value, if given.
     value: Option<&'a str>,
-    /// The word that contains it.
     word: &'a str,
 }
 

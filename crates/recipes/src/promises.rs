@@ -32,7 +32,6 @@ impl Documented {
         self.with.iter().all(has) && !self.without.iter().any(has)
     }
 
-    /// The promise with its source.
     pub fn declared(&self) -> DeclaredPromise {
         DeclaredPromise {
             promise: self.promise,

@@ -5,7 +5,6 @@ use std::io::{self, Write};
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 
-/// The threads of a process.
 pub fn threads(pid: i32) -> io::Result<Vec<i32>> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(format!("/proc/{pid}/task"))? {

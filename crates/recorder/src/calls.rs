@@ -1,9 +1,7 @@
 //! System calls as observers report them, and the table of those that are observed.
 
-/// A system call that returned.
 #[derive(Debug, Clone, Default)]
 pub struct Call {
-    /// The thread.
     pub tid: i32,
     /// Its name, as in [`TABLE`].
     pub name: &'static str,
@@ -51,7 +49,6 @@ pub struct Syscall {
     pub pointers: Pointers,
 }
 
-/// The entry of a name.
 pub fn find(name: &str) -> Option<&'static Syscall> {
     TABLE.iter().find(|call| call.name == name)
 }

@@ -13,12 +13,9 @@ use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// The programs to record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
-    /// A command, which is started.
     Command {
-        /// Its words.
         argv: Vec<OsString>,
         /// Marks its processes, so that a watchdog finds them.
         mark: Option<Mark>,
@@ -30,10 +27,8 @@ pub enum Target {
     Group(PathBuf),
 }
 
-/// The figures of an observation.
 #[derive(Debug, Clone, Default)]
 pub struct Observed {
-    /// Events that were lost.
     pub lost: u64,
     /// Events that could not be interpreted.
     pub unknown: u64,
@@ -45,23 +40,15 @@ pub struct Observed {
     pub kernel_ns: u64,
     /// Processor time of the programs, ns. 0 if not known.
     pub programs_ns: u64,
-    /// Exit status of the command.
     pub exit_status: Option<i32>,
     /// Length of the observation, ns.
     pub duration_ns: u64,
 }
 
-/// A recording that failed.
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
-    /// The tree cannot be read.
     #[error("cannot record {}: {source}", path.display())]
-    Tree {
-        /// The tree.
-        path: PathBuf,
-        /// The I/O error.
-        source: io::Error,
-    },
+    Tree { path: PathBuf, source: io::Error },
     /// The tree cannot be read.
     #[error(transparent)]
     Manifest(#[from] fsdyno_datasets::DatasetError),
@@ -71,18 +58,11 @@ pub enum SessionError {
     /// The command or strace cannot be started.
     #[error("cannot start the command: {0}")]
     Start(io::Error),
-    /// A process cannot be recorded.
     #[error("cannot record process {pid}: {source}")]
-    Process {
-        /// Its number.
-        pid: i32,
-        /// The I/O error.
-        source: io::Error,
-    },
+    Process { pid: i32, source: io::Error },
     /// eBPF is requested and not available.
     #[error("cannot record with eBPF: {0}. Run as root, or use --recorder strace")]
     NoEbpf(String),
-    /// strace failed.
     #[error(
         "strace failed; its messages are above. Tracing may need root, or kernel.yama.ptrace_scope=0"
     )]
@@ -138,7 +118,6 @@ pub(crate) fn cpu_ns() -> u64 {
     nanoseconds(clock_gettime(ClockId::ProcessCPUTime))
 }
 
-/// A time as a number.
 pub(crate) fn nanoseconds(time: Timespec) -> u64 {
     let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
     seconds * 1_000_000_000 + u64::try_from(time.tv_nsec).unwrap_or(0)

@@ -15,9 +15,7 @@ use std::time::Duration;
 /// The programs and the tree to record.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// The tree.
     pub root: PathBuf,
-    /// The programs.
     pub target: Target,
     /// The description of the recorded programs in the recording.
     pub recorded: Vec<String>,
@@ -34,7 +32,6 @@ pub struct Request {
 /// How a recording starts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Started {
-    /// Entries of the manifest.
     pub entries: u64,
     pub recorder: Recorder,
     /// The reason why eBPF is not used, if the user chose no observer.

@@ -71,7 +71,6 @@ pub fn conduct<E>(
 
 /// The state of a run while its cells run.
 struct Session<'a, E> {
-    /// The cells recorded before.
     recorded: BTreeMap<u32, &'a CellRecord>,
     open: Open,
     budget: Budget,
@@ -230,7 +229,6 @@ impl<E> Session<'_, E> {
     }
 }
 
-/// A message of a worker.
 enum Report {
     Event(Event),
     /// The number of the worker whose cell ended, and the record of the cell.

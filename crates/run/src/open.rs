@@ -17,7 +17,6 @@ pub struct Open {
     decided: Option<(u32, Vec<Vec<bool>>)>,
 }
 
-/// The result of an interim analysis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InterimAnalysis {
     /// Number of complete blocks.

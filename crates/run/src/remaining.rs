@@ -30,7 +30,6 @@ pub fn remaining(run: &RunInfo, recorded: &[CellRecord]) -> Vec<Cell> {
     if needed { cells } else { Vec::new() }
 }
 
-/// The cells that failed.
 pub fn failed(recorded: &[CellRecord]) -> Vec<Cell> {
     let failed = recorded
         .iter()

@@ -22,7 +22,6 @@ impl Recorder {
     }
 }
 
-/// The start of a recording.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct About {
     /// Version of fsdyno that recorded.
@@ -83,12 +82,10 @@ pub struct Overhead {
     pub manifest_ns: u64,
 }
 
-/// The end of a recording.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Ending {
     /// Length of the recording, ns.
     pub duration_ns: u64,
-    /// Operations in the recording.
     pub operations: u64,
     /// Events that were lost, at least.
     pub lost: u64,

@@ -6,7 +6,6 @@ use crate::{
 };
 use std::collections::HashSet;
 
-/// A violation of the rules.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Invalid {
     /// A name that is empty, `.` or `..`, or contains `/` or NUL.
@@ -15,13 +14,11 @@ pub enum Invalid {
     /// A name or path that is longer than Linux permits.
     #[error("a name or path is too long")]
     LongPath,
-    /// A path that is not in the table.
     #[error("path {0} is not defined")]
     NoSuchPath(u32),
     /// A path that is in the table already.
     #[error("path {0} is defined twice")]
     PathTwice(u32),
-    /// A thread that was not defined.
     #[error("thread {0} is not defined")]
     NoSuchThread(u32),
     /// A descriptor or mapping that is not open.
@@ -36,7 +33,6 @@ pub enum Invalid {
     /// A number that is too large for the system.
     #[error("{what} is {value}, and at most {most} is permitted")]
     Large {
-        /// The number.
         what: &'static str,
         value: u64,
         /// The largest permitted value.
@@ -60,7 +56,6 @@ pub enum Invalid {
     /// A return value that the call cannot have.
     #[error("{kind} cannot return {result}")]
     Returned {
-        /// Kind of the operation.
         kind: &'static str,
         /// The return value.
         result: i64,
@@ -467,7 +462,6 @@ impl Checker {
         })
     }
 
-    /// Operations so far.
     pub fn operations(&self) -> u64 {
         self.operations
     }

@@ -7,14 +7,8 @@ use std::path::PathBuf;
 /// A recording that cannot be read, or not further.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
-    /// The file cannot be opened.
     #[error("cannot open the recording {}: {source}", path.display())]
-    Open {
-        /// The file.
-        path: PathBuf,
-        /// The I/O error.
-        source: io::Error,
-    },
+    Open { path: PathBuf, source: io::Error },
     /// The file does not start with the mark of a recording.
     #[error("this is not a recording of fsdyno: `fsdyno record` writes one")]
     NoRecording,
@@ -40,25 +34,20 @@ pub enum TraceError {
     Corrupt {
         /// Offset of the block in the file.
         at: u64,
-        /// The mismatch.
         what: &'static str,
     },
-    /// An item is not permitted.
     #[error("the recording is invalid in the block at byte {at}, item {item}: {source}")]
     Invalid {
         /// Offset of the block in the file.
         at: u64,
         /// Number of the item in the recording, from 1.
         item: u64,
-        /// The violation.
         source: Invalid,
     },
-    /// The file cannot be read.
     #[error("cannot read the recording at byte {at}: {source}")]
     Read {
         /// Offset in the file.
         at: u64,
-        /// The I/O error.
         source: io::Error,
     },
 }

@@ -18,7 +18,6 @@ pub struct Entry {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum EntryKind {
     Directory,
-    /// A regular file.
     File {
         /// Bytes.
         size: u64,
@@ -35,7 +34,6 @@ pub enum EntryKind {
         /// The earlier path of the same file.
         to: PathId,
     },
-    /// A symbolic link.
     Symlink {
         target: LinkTarget,
     },

@@ -164,7 +164,6 @@ impl Paths {
         PathBuf::from(OsString::from_vec(names.join(&b'/')))
     }
 
-    /// Whether `path` is `directory` or below it.
     pub fn is_below(&self, path: PathId, directory: PathId) -> bool {
         let mut at = Some(path);
         while let Some(path) = at {
@@ -176,7 +175,6 @@ impl Paths {
         false
     }
 
-    /// Checks the target of a symbolic link with this path.
     pub(crate) fn check_target(&self, link: PathId, target: &LinkTarget) -> Result<(), Invalid> {
         match target {
             LinkTarget::Inside(path) if self.contains(*path) => Ok(()),

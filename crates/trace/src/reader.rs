@@ -55,7 +55,6 @@ impl<R> std::fmt::Debug for Reader<R> {
 }
 
 impl Reader<BufReader<File>> {
-    /// Opens a recording.
     pub fn open(path: &Path) -> Result<Self, TraceError> {
         let file = fsdyno_files::input::open(path).map_err(|source| TraceError::Open {
             path: path.to_owned(),
@@ -91,7 +90,6 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// The description of the recording.
     pub fn about(&self) -> &About {
         &self.about
     }

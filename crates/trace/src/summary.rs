@@ -14,10 +14,8 @@ const MAX_SLICES: usize = 64;
 /// Width of a slice at first, ns.
 const FIRST_WIDTH_NS: u64 = 1 << 16;
 
-/// Directories that are listed.
 const LISTED_DIRECTORIES: usize = 10;
 
-/// The tree at the start.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Tree {
     pub directories: u64,
@@ -41,15 +39,11 @@ pub struct Tree {
     pub compressed_permille: Option<u64>,
 }
 
-/// The operations of a kind.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct KindSummary {
     pub kind: &'static str,
-    /// Operations.
     pub count: u64,
-    /// Operations that failed.
     pub failed: u64,
-    /// Bytes transferred.
     pub bytes: u64,
     /// Sum of the times until they returned, ns.
     pub total_ns: u64,
@@ -57,7 +51,6 @@ pub struct KindSummary {
     pub median_ns: u64,
     /// 99 % of the operations took no longer, ns: the upper limit of a power of two.
     pub p99_ns: u64,
-    /// The longest time, ns.
     pub longest_ns: u64,
 }
 
@@ -79,7 +72,6 @@ pub struct Directory {
     /// Its path relative to the tree; `.` is the tree.
     pub path: String,
     pub operations: u64,
-    /// Bytes transferred.
     pub bytes: u64,
 }
 
@@ -106,14 +98,12 @@ pub struct Unexplained {
     pub first: Vec<String>,
 }
 
-/// The figures of a recording.
 #[derive(Debug, Clone, Serialize)]
 pub struct Summary {
     /// The description at its start.
     pub about: About,
     /// The description at its end. None if it is truncated.
     pub ending: Option<Ending>,
-    /// The tree at its start.
     pub tree: Tree,
     /// The tree at its end. None in recordings of version 1.
     pub last_tree: Option<Tree>,
@@ -134,9 +124,7 @@ pub struct Summary {
     pub most_in_flight: f64,
     /// Directories with most operations.
     pub directories: Vec<Directory>,
-    /// Width of a slice, ns.
     pub slice_ns: u64,
-    /// The timeline.
     pub slices: Vec<TimeSlice>,
 }
 
@@ -147,7 +135,6 @@ struct Kind {
     times: [u64; 64],
 }
 
-/// An open file.
 #[derive(Debug, Default)]
 struct Open {
     directory: Option<PathId>,

@@ -157,7 +157,6 @@ impl<W: Write> Writer<W> {
         &self.paths
     }
 
-    /// Operations so far.
     pub fn operations(&self) -> u64 {
         self.checker.operations()
     }
@@ -189,13 +188,11 @@ impl<W: Write> Writer<W> {
         entry
     }
 
-    /// Writes a thread.
     pub fn thread(&mut self, thread: Thread) -> io::Result<()> {
         self.checker.thread(&thread).map_err(invalid)?;
         self.put(&WireItem::Thread(thread))
     }
 
-    /// Writes an operation.
     pub fn operation(&mut self, mut operation: Operation) -> io::Result<()> {
         if let Some(hasher) = &self.hasher {
             match &mut operation.action {

@@ -46,7 +46,6 @@ pub(crate) fn bit(bits: &[u8], at: u64) -> bool {
     bits[index(at / 8)] & (1 << (at % 8)) != 0
 }
 
-/// Sets bit `at`.
 pub(crate) fn set_bit(bits: &mut [u8], at: u64) {
     bits[index(at / 8)] |= 1 << (at % 8);
 }

@@ -5,7 +5,6 @@
 const SMALLEST_BLOCK: u64 = 4096;
 /// Maximum block size (MAXBSIZE).
 const LARGEST_BLOCK: u64 = 65_536;
-/// Sector size.
 pub(crate) const SECTOR: u64 = 512;
 /// Space reserved for a superblock.
 pub(crate) const SUPERBLOCK_ROOM: u64 = 8192;
@@ -28,7 +27,6 @@ const MAX_GROUPS: u64 = i32::MAX as u64 / SUMMARY_BYTES;
 /// Upper limit of fragments per inode, above the size of any group.
 const MIN_DENSE: u64 = 1 << 32;
 
-/// The on-disk format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Version {
     /// UFS1: 32-bit block numbers (4.2BSD, 1983; this version 4.4BSD, 1993).
@@ -40,7 +38,6 @@ pub enum Version {
 /// Options of a new file system.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MakeOptions {
-    /// Format.
     pub version: Version,
     /// Block size in bytes. Default: that of the format.
     pub block: Option<u64>,
@@ -58,7 +55,6 @@ pub struct MakeOptions {
     pub file_size: u64,
     /// Expected number of files per directory.
     pub directory_files: u64,
-    /// Volume name.
     pub label: String,
     /// Current time, seconds since 1970.
     pub time: u64,
@@ -69,7 +65,6 @@ pub struct MakeOptions {
 /// Geometry of a file system. Sizes without a unit are in fragments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Geometry {
-    /// Format.
     pub version: Version,
     /// Block size in bytes.
     pub block: u64,
@@ -79,9 +74,7 @@ pub struct Geometry {
     pub size: u64,
     /// Size of a group (the last one may be shorter).
     pub group: u64,
-    /// Number of groups.
     pub groups: u64,
-    /// Inodes per group.
     pub group_inodes: u64,
     /// Blocks per transfer: the maximum counted run of free blocks.
     pub cluster: u64,
@@ -90,16 +83,13 @@ pub struct Geometry {
 /// Reasons why a geometry is impossible.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GeometryError {
-    /// Invalid block size.
     #[error("blocks of {0} bytes: a power of two from 4096 to 65536 is possible (-b)")]
     Block(u64),
-    /// Invalid fragment size.
     #[error(
         "fragments of {fragment} bytes in blocks of {block}: a half, quarter or eighth of a block, or \
          a whole one, and at least 512 bytes are possible (-f)"
     )]
     Fragment { fragment: u64, block: u64 },
-    /// An inode density of zero.
     #[error("an inode for every 0 bytes: at least 1 is possible (-i)")]
     Density,
     /// A reserve that leaves no space.
@@ -120,7 +110,6 @@ pub enum GeometryError {
     /// Groups without space for data.
     #[error("groups of {blocks} blocks: {smallest} is the least that holds data (-c)")]
     Groups { blocks: u64, smallest: u64 },
-    /// The device is too small.
     #[error(
         "{bytes} bytes are too few: {smallest} are the least for blocks of {block} bytes; \
          take a larger device, or smaller blocks (-b)"
@@ -371,12 +360,10 @@ impl Geometry {
         all.next_multiple_of(self.fragment)
     }
 
-    /// Inodes per block.
     pub fn block_inodes(&self) -> u64 {
         self.block / self.version.inode_bytes()
     }
 
-    /// Inodes per fragment.
     pub fn fragment_inodes(&self) -> u64 {
         self.fragment / self.version.inode_bytes()
     }
@@ -413,7 +400,6 @@ impl Geometry {
         self.group.min(self.size - self.base(number))
     }
 
-    /// Size of the summary.
     pub fn summary(&self) -> u64 {
         (self.groups * SUMMARY_BYTES).div_ceil(self.fragment)
     }

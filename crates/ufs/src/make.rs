@@ -16,15 +16,12 @@ const ZEROS: usize = 1 << 20;
 /// Reasons why no file system was made.
 #[derive(Debug, thiserror::Error)]
 pub enum MakeError {
-    /// The requested geometry is impossible.
     #[error(transparent)]
     Geometry(#[from] GeometryError),
-    /// A write failed.
     #[error("cannot write {what}: {source}")]
     Write {
         /// The part that was not written.
         what: String,
-        /// The I/O error.
         source: io::Error,
     },
 }

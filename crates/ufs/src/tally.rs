@@ -6,7 +6,6 @@ use crate::bytes::{bit, index, set_bit};
 /// The counts that a group stores about its bitmap.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Tally {
-    /// Free blocks.
     pub blocks: u64,
     /// Free fragments of partially used blocks.
     pub fragments: u64,

@@ -100,12 +100,10 @@ pub fn render(machine: &Machine, options: &Options, entries: &[Entry]) -> String
     page
 }
 
-/// A text in a cell of a table.
 fn cell(text: &str) -> String {
     text.replace('|', "\\|")
 }
 
-/// Minutes and seconds.
 fn minutes(took: Duration) -> String {
     let seconds = took.as_secs();
     format!("{}:{:02}", seconds / 60, seconds % 60)

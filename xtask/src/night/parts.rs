@@ -184,7 +184,7 @@ fn fuzz_targets(start: &Start, options: &Options) -> Result<Report> {
 }
 
 fn mpi_libraries(start: &Start, _: &Options) -> Result<Report> {
-    start.need_packages(&["cluster", "mpi"])?;
+    start.need_packages(&["cluster", "mpi", "mpich"])?;
     let tested = mpi::test(true)?;
     Ok(Report {
         passed: !tested.is_empty(),

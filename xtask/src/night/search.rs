@@ -92,7 +92,6 @@ fn explore(fsdyno: &Path, kernel: &Path, name: &str, programs: &str) -> Result<V
 }
 
 impl Found {
-    /// Adds the result of one random program.
     fn add(&mut self, random: &str, result: &Value) {
         self.programs += 1;
         let list = |value: &Value| value.as_array().cloned().unwrap_or_default();

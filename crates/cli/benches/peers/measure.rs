@@ -74,7 +74,6 @@ impl Runner {
         runner
     }
 
-    /// The token that requests a stop.
     pub fn stop(&self) -> &CancelToken {
         &self.stop
     }

@@ -8,11 +8,9 @@ use std::time::Duration;
 /// The amount of work.
 #[derive(Debug, Clone, Copy)]
 pub struct Scale {
-    /// The name of this amount.
     pub name: &'static str,
     /// Maximum of alternating pairs of each comparison.
     pub pairs: usize,
-    /// Time limit for all comparisons.
     pub time: Duration,
     /// Number of files of the works on many files; the read-only ones use three times as many.
     pub files: u64,
@@ -47,7 +45,6 @@ const QUICK: Scale = Scale {
     weighed: &[1_000_000],
 };
 
-/// The options of the bench.
 #[derive(Debug)]
 pub struct Options {
     pub scale: Scale,

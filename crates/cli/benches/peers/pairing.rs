@@ -35,7 +35,6 @@ pub struct Length {
     pub time: Duration,
 }
 
-/// The figures of all runs.
 #[derive(Debug, Default)]
 pub struct Figures {
     pub ours: Vec<Measured>,

@@ -258,7 +258,6 @@ fn one_line(text: &str) -> String {
     text.replace(['|', '\n'], " ")
 }
 
-/// The commands of a work, each once.
 fn commands(work: &Work, rows: &[Row]) -> BTreeMap<String, &'static str> {
     let mut commands = BTreeMap::new();
     for Row { other, .. } in rows {

@@ -142,7 +142,6 @@ fn list(charts: &[Chart]) -> Result<(), CliError> {
 
 /// The settings with which charts are drawn and written.
 pub struct Drawing {
-    /// The format.
     pub format: ChartFormat,
     /// Width and colours.
     pub appearance: Appearance,

@@ -104,7 +104,6 @@ fn failed(act: &str, path: &Path, error: &std::io::Error) -> CliError {
     CliError::failure(format!("cannot {act} {}: {error}", path.display()))
 }
 
-/// A file to write.
 struct File {
     name: &'static str,
     text: String,

@@ -423,7 +423,6 @@ fn report(
     output::bytes(text.as_bytes())
 }
 
-/// A profile file.
 fn profile_text(prices: &Prices, accuracy: &Accuracy, cells: usize) -> String {
     let machine = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = machine

@@ -76,9 +76,7 @@ pub struct HistoryArgs {
 /// A format of reports or of charts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OutputFormat {
-    /// A report.
     Report(Format),
-    /// Charts.
     Chart(ChartFormat),
 }
 

@@ -54,7 +54,6 @@ pub struct ShardArgs {
 }
 
 impl ShardArgs {
-    /// Restricts a plan to the shard.
     pub fn restrict(&self, plan: &mut Plan) -> Result<(), CliError> {
         let Some(shard) = self.shard else {
             return Ok(());

@@ -122,7 +122,6 @@ pub fn make(args: &MakeArgs) -> Result<(), CliError> {
     output::bytes(line.as_bytes())
 }
 
-/// What the dataset writes in a form.
 fn writes(dataset: &dyn Dataset, form: Form) -> Writes {
     let facts = dataset.facts();
     let (space, files) = match form {

@@ -28,7 +28,6 @@ pub struct LockArgs {
 #[must_use = "the lock is held only as long as this lives"]
 pub struct Measuring {
     _lock: Option<MeasurementLock>,
-    /// The warning for the reports.
     pub warning: Option<Warning>,
 }
 

@@ -52,7 +52,6 @@ pub enum RunsCommand {
     },
 }
 
-/// An entry of the store.
 #[derive(Serialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 enum Entry {
@@ -233,7 +232,6 @@ pub fn ended(stop: Option<StopReason>, running: bool) -> String {
     }
 }
 
-/// The contenders of a run, and its tags.
 fn with_tags(contenders: &[String], tags: &[String]) -> String {
     let tags = tags.iter().map(|tag| format!("#{tag}"));
     contenders

@@ -72,11 +72,9 @@ pub fn site(args: &SiteArgs, store: &Path) -> Result<(), CliError> {
     output::bytes(format!("{}\n", directory.root.path().join("index.html").display()).as_bytes())
 }
 
-/// The directory of a site.
 struct Directory {
     root: TrustedDir,
     parts: Vec<(&'static str, TrustedDir)>,
-    /// The written files, by directory.
     written: BTreeSet<(&'static str, OsString)>,
 }
 

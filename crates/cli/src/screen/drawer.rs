@@ -113,7 +113,6 @@ impl Drawer {
         }
     }
 
-    /// Draws the view now.
     pub fn draw(&self) {
         if let Some(view) = &*self.shared.view() {
             self.shared.draw(view);

@@ -16,7 +16,6 @@ const NARROW: usize = 60;
 /// Maximum width of the bar.
 const BAR: usize = 24;
 
-/// The state of the run.
 #[derive(Debug, Clone, Default)]
 pub struct View {
     /// Cells that are recorded or not needed.
@@ -31,11 +30,9 @@ pub struct View {
     budget: Option<(Instant, Nanos)>,
     /// The current step.
     pub now: Now,
-    /// The standings of the contenders.
     pub standings: StandingsSummary,
 }
 
-/// The current step.
 #[derive(Debug, Clone)]
 pub struct Now {
     /// The cell, by its index.
@@ -47,7 +44,6 @@ pub struct Now {
     pub workload: String,
     /// The stage, or its subject.
     pub stage: String,
-    /// Start of the step.
     pub since: Instant,
     /// Whether it is a timed phase.
     pub timed: bool,

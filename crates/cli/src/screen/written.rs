@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 /// The time between two lines.
 const INTERVAL: Duration = Duration::from_secs(10);
 
-/// The progress of writing.
 pub struct Written {
     what: &'static str,
     /// None without a terminal.

@@ -22,7 +22,6 @@ const CHANGED: usize = 7;
 /// The commits that do not compile.
 const BROKEN: [usize; 2] = [4, 5];
 
-/// The last commit.
 const LAST: usize = 9;
 
 /// A repository with its history, and a home.

@@ -11,7 +11,6 @@ const CARELESS: &str = "ext4:barrier=0";
 /// The same contender with flushes.
 const CAREFUL: &str = "ext4";
 
-/// Three programs.
 const PROGRAMS: &str = "\
 mkdir A
 ---

@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// The other user.
 const OTHER: u32 = 65_534;
 
 /// Programs that fsdyno runs where they are installed.
@@ -58,7 +57,6 @@ impl Shims {
     }
 }
 
-/// A repository with one commit.
 fn repository(place: &Path) {
     fs::create_dir(place).unwrap();
     let script =

@@ -136,7 +136,6 @@ fn record(to: &Path, lost: u64) {
     writer.finish(ending).unwrap();
 }
 
-/// A recording in the directory of a home.
 fn recorded(home: &Home, lost: u64) -> PathBuf {
     let file = home.path("mail.fsdyno");
     record(&file, lost);

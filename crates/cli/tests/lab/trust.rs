@@ -8,7 +8,6 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 
-/// The other user.
 const OTHER: u32 = 65_534;
 
 fn root(test: &str) -> bool {

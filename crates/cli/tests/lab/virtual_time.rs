@@ -13,7 +13,6 @@ fn words(home: &Home, kernel: &Path, fs: &str, more: &[&str]) -> Vec<String> {
     words
 }
 
-/// The cells of a run.
 fn cells(home: &Home, kernel: &Path, fs: &str, more: &[&str]) -> Value {
     let load = ["--phases", "copy,grep,delete", "--json"];
     let output = home.fsdyno(&words(home, kernel, fs, &[&load, more].concat()));
@@ -152,7 +151,6 @@ fn a_program_that_needs_more_mappings_than_the_host_allows_fails_with_that_reaso
     }
 }
 
-/// The processes of a guest.
 fn guests(home: &Home) -> Vec<i32> {
     // The command line of the guest kernel contains its directory.
     let place = format!("uml_dir={}", home.work().display());

@@ -17,7 +17,6 @@ pub const RUN: [&str; 6] = [
     "docs/why.md",
 ];
 
-/// A code block.
 #[derive(Debug)]
 pub struct Block {
     /// The word after the fence.
@@ -36,7 +35,6 @@ pub struct Shown {
     pub output: Vec<String>,
 }
 
-/// The root of the repository.
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
@@ -52,7 +50,6 @@ pub fn pages() -> Vec<String> {
     pages
 }
 
-/// The code blocks of a page.
 pub fn blocks(page: &str) -> Vec<Block> {
     let text = fs::read_to_string(root().join(page)).unwrap();
     let mut blocks: Vec<Block> = Vec::new();

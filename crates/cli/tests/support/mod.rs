@@ -138,7 +138,6 @@ impl Home {
             .collect()
     }
 
-    /// The result of a run as JSON.
     pub fn result(&self, run: &str) -> serde_json::Value {
         let printed = self.fsdyno(&["report", run, "--format", "json"]);
         assert_eq!(printed.code, Some(0), "{}", printed.err);

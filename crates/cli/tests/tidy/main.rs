@@ -21,7 +21,6 @@ fn finding(path: &str, line: usize, what: &str) -> String {
     format!("{path}:{}: {what}", line + 1)
 }
 
-/// The root of the repository.
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }

@@ -53,7 +53,6 @@ impl<'a> Runs<'a> {
         self.last = Some(*extent);
     }
 
-    /// Ends the file.
     pub fn end(mut self) {
         self.close();
         self.found.files += 1;

@@ -44,7 +44,6 @@ pub enum FreeSpaceError {
     /// The file system has no such tree.
     #[error("{} keeps no tree of its free space", .0.display())]
     NoTree(std::path::PathBuf),
-    /// The user cancelled.
     #[error("stopped")]
     Stopped,
 }

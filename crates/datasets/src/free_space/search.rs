@@ -38,7 +38,6 @@ struct Request {
     room: [u8; RESULT_BYTES],
 }
 
-/// An item of a tree.
 #[derive(Debug, PartialEq)]
 pub(super) struct Item<'a> {
     pub objectid: u64,

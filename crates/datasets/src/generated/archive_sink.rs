@@ -63,7 +63,6 @@ fn create(archive: &Path) -> Result<FsFile, DatasetError> {
     FsFile::create_new(archive).map_err(|error| DatasetError::io("make", archive, error))
 }
 
-/// An archive under construction.
 pub struct ArchiveSink<'s> {
     builder: Builder<GzEncoder<BufWriter<Copied>>>,
     archive: PathBuf,

@@ -12,7 +12,6 @@ use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{self, CWD, Mode, OFlags, Timespec, Timestamps};
 use std::path::{Path, PathBuf};
 
-/// A tree under construction.
 pub struct TreeSink<'s> {
     /// The directories that have begun, outermost first, with the dates they get at their end.
     open: Vec<(OwnedFd, u64)>,
@@ -51,7 +50,6 @@ impl<'s> TreeSink<'s> {
         file.seed.part("round").below(u64::from(rounds)) == u64::from(round)
     }
 
-    /// Completes the tree.
     pub fn finish(mut self) -> Result<(), DatasetError> {
         while !self.open.is_empty() {
             self.leave()?;

@@ -6,7 +6,6 @@ use fsdyno_trace::{Action, Handle, Object, Operation, PathId};
 /// A resource on which operations can depend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Resource {
-    /// A name in a directory.
     Name(NodeId, u32),
     /// A file or a directory.
     Node(NodeId),
@@ -40,7 +39,6 @@ pub struct Place {
 /// An operation with the numbers of its resources.
 #[derive(Debug, Clone, Default)]
 pub struct Resolved {
-    /// The resources that it accesses.
     pub accesses: Vec<(Resource, Access)>,
     /// Its paths, in the order of the action.
     pub places: [Place; 2],
@@ -535,7 +533,6 @@ impl Step<'_, '_> {
         }
     }
 
-    /// Creates something at a path.
     fn make(&mut self, path: PathId, kind: Kind) {
         let found = self.lookup(0, path, false, self.changes());
         if self.succeeded && found.node.is_none() {

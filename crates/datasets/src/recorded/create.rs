@@ -120,7 +120,6 @@ impl Creator<'_> {
         DatasetError::io(operation, path, errno)
     }
 
-    /// The open directory of a path.
     fn directory(&self, path: PathId) -> Result<OwnedFd, DatasetError> {
         let text = self.recording.paths.path(path);
         let text = if text.as_os_str().is_empty() {

@@ -38,7 +38,6 @@ struct Explainer<'m> {
     found: Comparison,
 }
 
-/// The names in a directory.
 fn names<'m>(model: &'m Model<'_>, directory: NodeId) -> BTreeMap<&'m [u8], NodeId> {
     let Kind::Directory { entries, .. } = &model.nodes[directory as usize].kind else {
         return BTreeMap::new();

@@ -34,12 +34,9 @@ pub const MAX_OPERATIONS: usize = 1 << 24;
 /// The compressed size of data of which nothing is known, in thousandths.
 const UNKNOWN_PERMILLE: u64 = 500;
 
-/// A whole recording, in memory.
 #[derive(Debug)]
 pub struct Recording {
-    /// Its description.
     pub about: About,
-    /// All its paths.
     pub paths: Paths,
     /// The tree at its start, parents first.
     pub entries: Vec<Entry>,
@@ -49,7 +46,6 @@ pub struct Recording {
     pub operations: Vec<Operation>,
     /// The tree at its end, parents first. Empty in recordings of version 1.
     pub last_entries: Vec<Entry>,
-    /// Its end.
     pub ending: Ending,
 }
 
@@ -140,7 +136,6 @@ pub fn written_content(recording: &Recording) -> (Content, Seed) {
     (Content::Binary { percent }, Seed::new(0).part("written"))
 }
 
-/// The dataset of a recording.
 pub struct RecordedTree {
     path: PathBuf,
     recording: Arc<Recording>,

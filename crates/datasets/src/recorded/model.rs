@@ -14,7 +14,6 @@ pub type NodeId = u32;
 /// A name, without its directory.
 pub(super) type NameId = u32;
 
-/// The root of the tree.
 pub const ROOT: NodeId = 0;
 
 /// Links that are followed in one path, as in Linux.
@@ -29,7 +28,6 @@ pub struct Model<'r> {
     pub(super) paths: &'r Paths,
     names: Map<Box<[u8]>, NameId>,
     texts: Vec<Box<[u8]>>,
-    /// The last name of each path.
     last_names: Vec<NameId>,
     pub(super) nodes: Vec<Node>,
     pub(super) handles: Map<Handle, Open>,
@@ -43,14 +41,12 @@ pub struct Model<'r> {
     parts: Vec<Part>,
 }
 
-/// An inode.
 #[derive(Debug)]
 pub(super) struct Node {
     pub kind: Kind,
     /// Its names, and the descriptors and mappings that keep it.
     pub links: u32,
     pub users: u32,
-    /// The space that is counted for it.
     space: u64,
 }
 
@@ -76,7 +72,6 @@ pub(super) struct FileState {
     pub reserved: u64,
 }
 
-/// An open file description.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Open {
     /// Its number among all of the recording, from 0.
@@ -86,7 +81,6 @@ pub(super) struct Open {
     pub appends: bool,
 }
 
-/// A mapping.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Mapped {
     /// Its number among all of the recording, from 0.
@@ -96,7 +90,6 @@ pub(super) struct Mapped {
     pub shared: bool,
 }
 
-/// A part of a path.
 #[derive(Debug, Clone, Copy)]
 enum Part {
     Name(NameId),
@@ -419,7 +412,6 @@ impl<'r> Model<'r> {
         true
     }
 
-    /// Changes the size of a file.
     pub(super) fn change_file(&mut self, node: NodeId, change: impl FnOnce(&mut FileState)) {
         if let Kind::File(file) = &mut self.nodes[node as usize].kind {
             change(file);

@@ -77,7 +77,6 @@ fn file(size: u64) -> EntryKind {
     }
 }
 
-/// The dataset of a recording, in a directory.
 fn opened(place: &Path, bytes: &[u8]) -> Result<RecordedTree, DatasetError> {
     let path = place.join("trace");
     std::fs::write(&path, bytes).unwrap();

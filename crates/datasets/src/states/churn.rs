@@ -17,16 +17,11 @@ use crate::sizes::LogNormal;
 /// The usual block of a file system, bytes: the space of a file is a multiple of it.
 const BLOCK: u64 = 4096;
 
-/// One operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Operation {
-    /// Creates a file.
     Create { number: u32, size: u32 },
-    /// Extends a file.
     Append { number: u32, from: u32, bytes: u32 },
-    /// Truncates a file.
     Truncate { number: u32, from: u32, to: u32 },
-    /// Removes a file.
     Delete { number: u32, size: u32 },
 }
 

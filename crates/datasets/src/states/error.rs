@@ -41,7 +41,6 @@ pub enum StateError {
         /// How many more files an ordinary user could create, if there is a limit.
         inodes_left: Option<u64>,
     },
-    /// The user cancelled.
     #[error("stopped")]
     Stopped,
 }

@@ -149,7 +149,6 @@ impl<'a> Files<'a> {
         self.truncate(number, size, size)
     }
 
-    /// Removes a file of that size.
     pub(super) fn remove(&mut self, number: u32, size: u64) -> Result<(), StateError> {
         self.stop.check()?;
         fs::unlinkat(self.directory(number), name(number), AtFlags::empty())

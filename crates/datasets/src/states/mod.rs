@@ -43,7 +43,6 @@ pub struct Method {
     pub typed: &'static str,
     /// A description of one line.
     pub title: &'static str,
-    /// Whether it applies to a state.
     applies: fn(&InitialState) -> bool,
     /// Sets up the state; returns a description.
     run: fn(&mut Work<'_>) -> Result<String, StateError>,
@@ -57,18 +56,15 @@ struct Work<'a> {
     seed: Seed,
 }
 
-/// The state that was reached.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reached {
     /// A description: `filled`, `aged 3 times over`.
     pub what: String,
     /// The utilisation reached, percent.
     pub percent: f64,
-    /// Existing files.
     pub files: u64,
     /// Bytes in them.
     pub bytes: Bytes,
-    /// All bytes written.
     pub written: Bytes,
     /// The fragmentation of the files of at least two blocks.
     pub fragmentation: Fragmentation,

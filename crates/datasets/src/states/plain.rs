@@ -21,7 +21,6 @@ pub static PLAIN: Method = Method {
     },
 };
 
-/// How filling ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Filled {
     /// The requested utilisation was reached.

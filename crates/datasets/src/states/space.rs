@@ -47,7 +47,6 @@ impl Space {
         self.used.saturating_add(self.free)
     }
 
-    /// The used part, percent.
     pub fn percent(&self) -> f64 {
         self.used as f64 * 100.0 / self.capacity().max(1) as f64
     }

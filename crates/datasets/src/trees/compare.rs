@@ -17,14 +17,11 @@ use std::path::{Path, PathBuf};
 /// The size of the pieces in which data is compared.
 const PIECE: usize = 1 << 18;
 
-/// The compared properties.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
     /// Modification times of directories.
     pub directory_times: bool,
-    /// Owners and groups.
     pub owners: bool,
-    /// Extended attributes.
     pub xattrs: bool,
     /// The capabilities of the file system; other properties are not compared with an archive.
     pub stores: Capabilities,
@@ -46,7 +43,6 @@ pub fn compare(a: &Path, b: &Path, stop: &CancelToken) -> Result<Comparison, Tre
     compare_with(a, b, Options::default(), stop)
 }
 
-/// Compares two trees.
 pub fn compare_with(
     a: &Path,
     b: &Path,

@@ -14,13 +14,11 @@ pub enum TreeError {
         /// The attempted operation, as a verb.
         operation: &'static str,
         path: PathBuf,
-        /// The cause.
         source: io::Error,
     },
     /// The archive could not be read.
     #[error(transparent)]
     Archive(#[from] DatasetError),
-    /// The user cancelled.
     #[error("stopped while comparing trees")]
     Stopped,
 }

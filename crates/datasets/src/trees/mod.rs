@@ -17,7 +17,6 @@ use std::path::{Path, PathBuf};
 /// The number of differences that are kept by name.
 const REPORTED: usize = 20;
 
-/// The result of a comparison.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Comparison {
     /// Compared entries other than directories.
@@ -32,12 +31,10 @@ pub struct Comparison {
     pub total: u64,
 }
 
-/// One difference.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
     /// The entry, relative to the root of the trees; empty for the roots themselves.
     pub path: PathBuf,
-    /// The difference.
     pub what: String,
 }
 

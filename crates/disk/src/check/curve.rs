@@ -14,7 +14,6 @@ use std::path::{Path, PathBuf};
 /// Number of candidate points.
 pub const TRIED: usize = 60;
 
-/// A measured seek curve.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Measured {
     /// Distance in cylinders and milliseconds, sorted by distance.
@@ -27,9 +26,7 @@ pub enum CurveError {
     /// The file cannot be read.
     #[error("cannot read the seek curve {}: {source}", path.display())]
     Unreadable {
-        /// Path of the file.
         path: PathBuf,
-        /// The I/O error.
         source: std::io::Error,
     },
     /// The file has too few points.
@@ -45,7 +42,6 @@ pub enum CurveError {
 pub struct Fit {
     /// `three-point` or `two-piece`.
     pub form: &'static str,
-    /// Distances of the three points.
     pub points: [u32; 3],
     /// Parameters of the form by their keys in a profile.
     pub keys: Vec<(&'static str, f64)>,
@@ -55,14 +51,12 @@ pub struct Fit {
     pub errors_of_all: Errors,
 }
 
-/// Errors of a fit.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Errors {
     /// Number of points without the three.
     pub count: usize,
     /// Root mean square error.
     pub rms: f64,
-    /// Mean absolute error.
     pub mean: f64,
     /// Maximum absolute error.
     pub most: f64,
@@ -86,7 +80,6 @@ impl Measured {
         Self::parse(&text)
     }
 
-    /// Parses a curve.
     pub fn parse(text: &str) -> Result<Self, CurveError> {
         let point = |line: &str| {
             let (distance, ms) = line.split_once(',')?;
@@ -103,7 +96,6 @@ impl Measured {
         Ok(Self { points })
     }
 
-    /// Number of points.
     pub fn len(&self) -> usize {
         self.points.len()
     }

@@ -20,7 +20,6 @@ pub const TOLERANCE: f64 = 0.03;
 /// Result of the comparison of a profile with its sheet.
 #[derive(Debug, Clone, Serialize)]
 pub struct Check {
-    /// Name of the profile.
     pub profile: String,
     /// Each figure of the sheet with its measurement.
     pub figures: Vec<Figure>,
@@ -32,12 +31,10 @@ pub struct Check {
     pub agrees: bool,
 }
 
-/// One figure of a sheet.
 #[derive(Debug, Clone, Serialize)]
 pub struct Figure {
     /// Key in the sheet. It ends with the unit.
     pub name: &'static str,
-    /// Value of the sheet.
     pub sheet: f64,
     /// Measured value.
     pub model: f64,
@@ -53,20 +50,16 @@ pub struct Distribution {
     /// Number of requests.
     pub count: usize,
     pub mean_us: f64,
-    /// Minimum.
     pub least_us: f64,
-    /// Median.
     pub p50_us: f64,
     /// 99th percentile.
     pub p99_us: f64,
-    /// Maximum.
     pub most_us: f64,
     /// Demerit figure of Ruemmler and Wilkes: root mean square distance to the distribution
     /// computed from the sheet, relative to its mean. None if the sheet lacks figures.
     pub demerit: Option<f64>,
 }
 
-/// A seek over one distance.
 #[derive(Debug, Clone, Serialize)]
 pub struct SeekPoint {
     /// Distance in cylinders.

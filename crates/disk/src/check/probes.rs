@@ -24,7 +24,6 @@ const FLUSHES: u64 = 1000;
 /// Maximum bytes of a sequential probe. On a hard disk it stays within a zone.
 const SEQUENTIAL: u64 = 128 << 20;
 
-/// Probes of one profile.
 pub struct Probes<'a> {
     profile: &'a Profile,
     /// Only for disks with an arm.

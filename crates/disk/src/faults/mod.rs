@@ -13,7 +13,6 @@ use crate::request::{Failure, Kind, Request};
 use fsdyno_model::random::Random;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The faults of one disk.
 #[derive(Debug, Default)]
 pub struct Faults {
     plan: FaultPlan,
@@ -22,12 +21,10 @@ pub struct Faults {
 }
 
 impl Faults {
-    /// No faults.
     pub fn none() -> Self {
         Self::default()
     }
 
-    /// Creates the faults of a plan.
     pub fn new(plan: FaultPlan) -> Self {
         let mut random = Random::new(plan.seed);
         let mut latent = BTreeMap::new();

@@ -13,7 +13,6 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct FaultPlan {
-    /// Seed of all random draws.
     pub seed: u64,
     /// Extents with I/O errors.
     pub error: Vec<ErrorPlan>,
@@ -34,7 +33,6 @@ pub struct ErrorPlan {
     /// First byte of the extent.
     #[serde(deserialize_with = "size")]
     pub at: Bytes,
-    /// Length of the extent.
     #[serde(deserialize_with = "size")]
     pub length: Bytes,
     /// The kinds of request that fail.
@@ -75,7 +73,6 @@ pub struct LatentPlan {
     /// First byte of the extent that contains them.
     #[serde(deserialize_with = "size")]
     pub at: Bytes,
-    /// Length of the extent.
     #[serde(deserialize_with = "size")]
     pub length: Bytes,
     /// Number of lost sectors. Default: all of the extent.
@@ -97,9 +94,7 @@ pub struct FlushPlan {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SlowPlan {
-    /// Start of the period.
     pub from_s: f64,
-    /// Length of the period.
     pub for_s: f64,
     /// Interval between the starts of two periods. Without it there is one period.
     pub every_s: Option<f64>,
@@ -123,9 +118,7 @@ pub enum FaultsError {
     /// The file cannot be read.
     #[error("cannot read the faults of {}: {source}", path.display())]
     Unreadable {
-        /// Path of the file.
         path: PathBuf,
-        /// The I/O error.
         source: std::io::Error,
     },
     /// The text does not parse as a plan.

@@ -18,9 +18,7 @@ pub struct FlashFit {
     /// Read time of a unit.
     pub read_us: f64,
     pub read_firmware_us: f64,
-    /// Channel rate.
     pub channel_mb_s: f64,
-    /// Link rate.
     pub link_mb_s: f64,
 }
 
@@ -48,7 +46,6 @@ impl FlashFit {
         scaled
     }
 
-    /// Fits the parameters.
     pub fn of(measured: &Measurements) -> Result<Self, FitError> {
         let size = |bytes: u64| {
             let found = measured.sizes.iter().find(|size| size.bytes == bytes);

@@ -17,23 +17,18 @@ pub struct HddFit {
     pub sectors_per_track: [u64; 2],
     /// Skew between the tracks of a cylinder.
     pub track_skew_ms: f64,
-    /// Skew between cylinders.
     pub cylinder_skew_ms: f64,
     /// Tracks per cylinder, if the two skews differ.
     pub heads: Option<u32>,
-    /// Overhead per command.
     pub command_overhead_ms: f64,
-    /// Bus rate.
     pub bus_mb_s: f64,
     /// Bytes of a segment.
     pub segment: Option<u64>,
     pub segments: Option<u64>,
-    /// Seek curve.
     pub seek: ThreePoint,
 }
 
 impl HddFit {
-    /// Fits the parameters.
     pub fn of(measured: &Measurements) -> Result<Self, FitError> {
         let rotating = measured.rotating.as_ref().ok_or(FitError::DoesNotTurn)?;
         let [outer, inner] = rotating.tracks;
@@ -66,7 +61,6 @@ impl HddFit {
     }
 }
 
-/// Skews of the tracks.
 struct Skews {
     track_us: f64,
     cylinder_us: f64,

@@ -12,7 +12,6 @@ use serde::Serialize;
 const SMALL_BURST: (u64, usize) = (1024, 256);
 const LARGE_BURST: (u64, usize) = (64, 32);
 
-/// What was measured.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Measurements {
     /// Capacity in bytes.
@@ -30,11 +29,9 @@ pub struct Measurements {
     pub small_burst_us: Vec<f64>,
     /// The same for reads of 1 MiB. Empty for a disk that turns.
     pub large_burst_us: Vec<f64>,
-    /// A rotating disk.
     pub rotating: Option<RotatingDisk>,
     /// Pairs of reads at the same time, which show the units of a disk.
     pub pairs: Option<Pairs>,
-    /// Writes to a scratch file.
     pub writes: Option<Writes>,
 }
 

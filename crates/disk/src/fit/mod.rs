@@ -59,17 +59,14 @@ pub enum FitError {
 /// A figure of the device and of its model.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Figure {
-    /// The measured figure.
     pub name: String,
     /// Unit of the values.
     pub unit: &'static str,
-    /// The figure of the device.
     pub measured: f64,
     pub model: f64,
 }
 
 impl Figure {
-    /// Relative error of the model.
     pub fn error(&self) -> f64 {
         self.model / self.measured - 1.0
     }

@@ -10,7 +10,6 @@ use serde::Serialize;
 /// Pairs of a distance.
 const PAIRS: u64 = 32;
 
-/// The most units that are searched for.
 const MOST_UNITS: u64 = 256;
 
 /// A second read in the same unit delays a pair by at least this share of a read.

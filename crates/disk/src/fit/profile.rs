@@ -148,7 +148,6 @@ impl Identity {
         self.head(measured, self.queue_depth.unwrap_or(1024), &keys.estimated) + &keys.text
     }
 
-    /// The profile of a volume.
     pub(super) fn volume(&self, fit: &VolumeFit, measured: &Measurements) -> String {
         let mut keys = Keys::of("volume");
         keys.put("iops", number(fit.iops));

@@ -14,7 +14,6 @@ const WAKING: f64 = 20.0;
 /// A device of known latency on the same I/O path, which shows the overhead of the path.
 #[derive(Debug, Clone)]
 pub struct Reference {
-    /// What was measured on it.
     pub measurements: Measurements,
     /// The overhead of the path, as a line over the sizes of requests.
     pub overhead: Overhead,
@@ -118,7 +117,6 @@ impl Overhead {
 
 /// A disk without the overhead of its I/O path.
 pub struct Corrected<'a> {
-    /// The disk.
     pub target: &'a mut dyn Target,
     /// A device that shows the overhead.
     pub reference: &'a Reference,

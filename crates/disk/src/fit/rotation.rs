@@ -31,7 +31,6 @@ const CACHED: [u64; 3] = [4096, 16_384, 32_768];
 /// The largest segment of read-ahead that is searched for.
 const LONGEST_AHEAD: u64 = 8 << 20;
 
-/// The most segments that are searched for.
 const MOST_SEGMENTS: u64 = 64;
 
 /// The shortest seek of the curve, as a share of the address range.
@@ -54,7 +53,6 @@ pub struct RotatingDisk {
 
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Track {
-    /// Microseconds of a revolution.
     pub revolution_us: f64,
     pub sectors: f64,
 }
@@ -64,7 +62,6 @@ pub struct Track {
 pub struct Seek {
     /// Both places as shares of the address range.
     pub from: f64,
-    /// The second one.
     pub to: f64,
     /// Latency in microseconds.
     pub us: f64,

@@ -10,7 +10,6 @@ use fsdyno_model::Nanos;
 use fsdyno_model::random::Random;
 use std::io;
 
-/// A request of a measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Access {
     /// Read, write or flush.
@@ -22,7 +21,6 @@ pub struct Access {
 }
 
 impl Access {
-    /// Creates a read.
     pub fn read(at: u64, bytes: u64) -> Self {
         let kind = Kind::Read;
         Self { kind, at, bytes }
@@ -32,9 +30,7 @@ impl Access {
 /// The times of a request, in nanoseconds of the target's clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Timing {
-    /// Submission.
     pub submitted: u64,
-    /// Completion.
     pub completed: u64,
 }
 
@@ -48,15 +44,12 @@ impl Timing {
 /// The reason why a measurement ended early.
 #[derive(Debug, thiserror::Error)]
 pub enum TargetError {
-    /// The user cancelled it.
     #[error("interrupted")]
     Stopped,
-    /// A request failed.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
 
-/// A disk that is measured.
 pub trait Target {
     /// Capacity in bytes.
     fn capacity(&self) -> u64;
@@ -87,7 +80,6 @@ const NOISE: (f64, f64) = (0.03, 30_000.0);
 const DISTURBED: (u64, u64) = (300_000_000, 1_000_000);
 
 impl Simulated {
-    /// The disk of a profile.
     pub fn new(profile: &Profile) -> Self {
         Self {
             disk: Disk::new(profile, None, Box::new(NullStore), Faults::none()),

@@ -18,14 +18,12 @@ pub struct VolumeFit {
     /// Bytes per second, MiB/s.
     pub mib_s: f64,
     pub burst_bytes: f64,
-    /// Median latency.
     pub latency_us: f64,
     /// Standard deviation of the logarithm of the latency.
     pub sigma: f64,
 }
 
 impl VolumeFit {
-    /// Fits the parameters.
     pub fn of(measured: &Measurements) -> Result<Self, FitError> {
         // After a burst, single reads wait for tokens too.
         let all = measured.random_us.as_slice();

@@ -18,7 +18,6 @@ const BATCH: usize = 512;
 /// The maximum number of writes of a loop.
 const MAX_WRITES: usize = 16_384;
 
-/// The measurements by writes.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Writes {
     /// Latency of a 4 KiB write after idle time, microseconds.

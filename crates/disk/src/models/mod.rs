@@ -17,7 +17,6 @@ pub use fsdyno_model::disk_use::Work;
 pub struct Command {
     /// Place in the order of submissions.
     pub order: u64,
-    /// Kind of the request.
     pub kind: Kind,
     /// For a write: it completes when it is on the medium.
     pub fua: bool,
@@ -25,7 +24,6 @@ pub struct Command {
     pub hollow: bool,
     /// First sector.
     pub sector: u64,
-    /// Number of sectors.
     pub sectors: u64,
     /// Submission time. Latency counts from here.
     pub submitted: u64,
@@ -65,18 +63,15 @@ pub enum ModelEvent {
         /// The command.
         order: u64,
     },
-    /// A command is complete.
     Done {
         /// The command.
         order: u64,
-        /// Completion time.
         at: u64,
         /// Breakdown of the time since submission.
         causes: Causes,
     },
 }
 
-/// A timing model.
 pub trait Model: Send {
     /// A command enters the device at `now`.
     fn submit(&mut self, now: u64, command: Command);
@@ -88,7 +83,6 @@ pub trait Model: Send {
     /// that events are not reported late.
     fn advance(&mut self, now: u64, happened: &mut Vec<ModelEvent>);
 
-    /// Counters of the device.
     fn work(&self) -> Work;
 
     /// Writes in transfer to the medium, which may be there in part.

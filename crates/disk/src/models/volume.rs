@@ -30,12 +30,10 @@ pub struct VolumeSpec {
     pub latency_us: f64,
     /// Standard deviation of the logarithm of the latency.
     pub sigma: f64,
-    /// Seed of the latencies.
     pub seed: u64,
 }
 
 impl VolumeSpec {
-    /// Checks for impossible values.
     pub(crate) fn check(&self) -> Result<(), Impossible> {
         Impossible::outside("volume.iops", self.iops, 1.0, 1e8)?;
         Impossible::outside("volume.burst", f64::from(self.burst), 1.0, 1e9)?;
@@ -86,7 +84,6 @@ impl Bucket {
     }
 }
 
-/// A network volume.
 #[derive(Debug)]
 pub struct Volume {
     spec: VolumeSpec,

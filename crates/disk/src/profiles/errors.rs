@@ -30,14 +30,17 @@ pub enum Group {
     Transfers,
 }
 
-/// The relative error of figures with a source: typical figures of a series.
+/// The relative error of figures with a source. They are typical of a series, whose disks differ.
 const WITH_SOURCE: f64 = 0.1;
 
 /// The relative errors of estimates, of hard disks and of other disks.
+///
+/// Mean seeks of three disks of one class are 7.2 to 9.5 ms, their command overheads 2.5 to 3.3 ms
+/// (`DiskSim`): 15 % around the middle. Published models of flash read a page in 36 to 75 us and
+/// program it in 185 to 750 us (`NVMeVirt`, FEMU, `MQSim`): more than 50 %.
 const ESTIMATED: [f64; 2] = [0.2, 0.5];
 
 impl Group {
-    /// All groups.
     pub const ALL: [Self; 7] = [
         Self::Seeks,
         Self::Commands,

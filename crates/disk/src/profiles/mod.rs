@@ -32,17 +32,14 @@ pub struct Profile {
     pub source: String,
     /// Keys whose values are estimates without a source.
     pub estimated: Vec<String>,
-    /// Capacity in bytes.
     pub capacity: Bytes,
     /// Number of requests that the device holds at once.
     pub queue_depth: u32,
     /// Whether acknowledged writes always survive a power cut.
     pub cache_survives: bool,
-    /// Parameters of the timing model.
     pub timing: Timing,
     /// Manufacturer's figures for the check.
     pub sheet: DataSheet,
-    /// Its table of known errors.
     stated_errors: Intervals,
     pub text: String,
 }
@@ -50,18 +47,14 @@ pub struct Profile {
 /// Timing model of a disk, with its parameters.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Timing {
-    /// Hard disk.
     Hdd(HddSpec),
-    /// Flash disk.
     Flash(FlashSpec),
-    /// Network volume.
     Volume(VolumeSpec),
     /// No delay.
     Null,
 }
 
 impl Timing {
-    /// Name of the model.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Hdd(_) => "hdd",

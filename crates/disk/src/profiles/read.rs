@@ -122,7 +122,6 @@ impl Text {
 }
 
 impl Timing {
-    /// Checks for impossible values.
     fn check(&self, capacity: Bytes) -> Result<(), Impossible> {
         match self {
             Self::Hdd(spec) => {

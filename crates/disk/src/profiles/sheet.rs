@@ -10,13 +10,10 @@ use serde::Deserialize;
 pub struct DataSheet {
     /// Revolutions per minute.
     pub rpm: Option<f64>,
-    /// Mean seek time of reads.
     pub mean_seek_ms: Option<f64>,
     /// Mean seek time of writes, including settling.
     pub mean_write_seek_ms: Option<f64>,
-    /// Full-stroke seek time.
     pub full_stroke_ms: Option<f64>,
-    /// Track-to-track seek time.
     pub track_to_track_ms: Option<f64>,
     /// Sequential read rate at the start of the disk, MB/s (10^6).
     pub outer_mb_s: Option<f64>,
@@ -34,7 +31,6 @@ pub struct DataSheet {
     pub sequential_write_mb_s: Option<f64>,
     /// Latency of a flush after a 4 KiB write.
     pub flush_us: Option<f64>,
-    /// Median read latency.
     pub latency_p50_us: Option<f64>,
     /// 99th percentile of read latency.
     pub latency_p99_us: Option<f64>,

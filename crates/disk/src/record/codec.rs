@@ -43,7 +43,6 @@ impl Codec {
         self.at = at.0;
     }
 
-    /// Appends an entry.
     pub fn put(&mut self, into: &mut Vec<u8>, record: &Record) {
         match record {
             Record::Submitted {

@@ -2,7 +2,6 @@
 
 use twox_hash::XxHash64;
 
-/// The hash of some bytes.
 pub fn hash(bytes: &[u8]) -> u64 {
     XxHash64::oneshot(0, bytes)
 }

@@ -17,9 +17,7 @@ pub const MAX_MARKS: usize = 16_384;
 pub struct Interval {
     /// The mark at its start. Empty for the interval before the first mark.
     pub label: String,
-    /// Start time.
     pub from: Nanos,
-    /// End time.
     pub until: Nanos,
     /// Counters of the disk.
     pub did: DiskUse,

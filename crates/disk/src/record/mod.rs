@@ -23,12 +23,9 @@ use interval::Intervals;
 use std::fmt;
 use std::io;
 
-/// One entry of the sequence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Record {
-    /// Submission of a request.
     Submitted {
-        /// Submission time.
         at: Nanos,
         /// Place in the order of submissions.
         order: u64,
@@ -41,36 +38,26 @@ pub enum Record {
     Payload {
         /// Order of that request.
         order: u64,
-        /// The payload.
         bytes: Box<[u8]>,
     },
-    /// Completion of a request.
     Completed {
-        /// Completion time.
         at: Nanos,
         /// Place in the order of submissions.
         order: u64,
-        /// Result of the request.
         result: Result<(), Failure>,
-        /// Latency breakdown.
         causes: Causes,
     },
     /// A mark of the workload: `fsync of a/b returned`, `phase copy begins`.
     Mark {
-        /// Time.
         at: Nanos,
-        /// Text of the mark.
         text: String,
     },
     PowerCut {
-        /// Time.
         at: Nanos,
-        /// Seed of the surviving writes.
         seed: u64,
     },
 }
 
-/// Destination of the sequence.
 pub trait Sink: Send {
     /// Writes the next entry.
     fn note(&mut self, record: &Record) -> io::Result<()>;
@@ -89,9 +76,7 @@ pub trait Sink: Send {
 /// Recorded part of the payloads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Payloads {
-    /// Nothing.
     No,
-    /// Hashes only.
     #[default]
     Hashes,
     /// Payloads and hashes.

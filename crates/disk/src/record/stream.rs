@@ -14,7 +14,6 @@ const BLOCK: usize = 64 << 10;
 /// Maximum block size: the largest payload and its entries.
 const MAX_ENTRY: u32 = 1 << 30;
 
-/// Writes the sequence.
 #[derive(Debug)]
 pub struct Writer<W: Write> {
     out: W,
@@ -23,7 +22,6 @@ pub struct Writer<W: Write> {
 }
 
 impl<W: Write + Send> Writer<W> {
-    /// Starts a sequence.
     pub fn new(mut out: W) -> io::Result<Self> {
         out.write_all(MAGIC)?;
         Ok(Self {
@@ -98,7 +96,6 @@ pub struct Records<R: Read> {
 }
 
 impl<R: Read> Records<R> {
-    /// Opens a sequence.
     pub fn new(mut from: R) -> Result<Self, RecordError> {
         let mut magic = [0; MAGIC.len()];
         let read = fsdyno_files::read_full(&mut from, &mut magic);

@@ -162,7 +162,6 @@ pub struct Contents {
 }
 
 impl Contents {
-    /// The contents of a base.
     pub fn of(base: Base) -> Self {
         Self {
             base,
@@ -205,7 +204,6 @@ impl Contents {
         &self.written
     }
 
-    /// All changes of the base.
     pub fn delta(&self) -> &Delta {
         &self.delta
     }
@@ -253,7 +251,6 @@ impl Contents {
         }
     }
 
-    /// Logs a read.
     fn note_read(&mut self, at: u64, length: usize) {
         for (page, bits) in masks(at, length as u64) {
             let logged = self.logged.as_ref().map_or(u8::MAX, |set| set.page(page));
@@ -272,7 +269,6 @@ impl Contents {
         }
     }
 
-    /// Logs a write.
     fn note_write(&mut self, at: u64, length: u64) {
         for (page, bits) in masks(at, length) {
             self.written.insert_page(page, bits);

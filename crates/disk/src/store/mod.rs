@@ -75,12 +75,10 @@ fn pieces(size: usize, at: u64, length: usize) -> impl Iterator<Item = (u64, usi
 #[derive(Debug, thiserror::Error)]
 #[error("cannot {attempt} {length} bytes of the disk's contents at byte {at}: {source}")]
 pub struct StoreError {
-    /// The operation that failed.
     pub attempt: &'static str,
     /// Offset.
     pub at: u64,
     pub length: u64,
-    /// The I/O error.
     pub source: io::Error,
 }
 

@@ -13,7 +13,6 @@ pub struct SectorSet {
 }
 
 impl SectorSet {
-    /// The empty set.
     pub fn new() -> Self {
         Self::default()
     }
@@ -31,7 +30,6 @@ impl SectorSet {
         self.page(sector / PER_PAGE) & bit(sector) != 0
     }
 
-    /// The sectors, in order.
     pub fn iter(&self) -> impl Iterator<Item = u64> + '_ {
         self.pages.iter().flat_map(|(page, bits)| {
             let sectors = page * PER_PAGE..(page + 1) * PER_PAGE;
@@ -39,13 +37,11 @@ impl SectorSet {
         })
     }
 
-    /// The number of sectors.
     pub fn len(&self) -> usize {
         let ones = |bits: &u8| bits.count_ones() as usize;
         self.pages.values().map(ones).sum()
     }
 
-    /// Whether it has no sectors.
     pub fn is_empty(&self) -> bool {
         self.pages.is_empty()
     }

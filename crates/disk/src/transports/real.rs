@@ -27,10 +27,8 @@ pub enum RealError {
     Store(#[from] StoreError),
 }
 
-/// Events while the server runs.
 #[derive(Debug)]
 pub enum ServerEvent {
-    /// A guest connected.
     Connected,
     /// A guest's connection ended, with its counters and, if the guest did not close it, the
     /// reason.

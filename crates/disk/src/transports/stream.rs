@@ -27,7 +27,6 @@ impl Timeout {
     pub const SHORT: Self = Self(Duration::from_secs(10));
 }
 
-/// A connection error.
 #[derive(Debug, thiserror::Error)]
 pub enum StreamError {
     /// The peer closed the connection within a message.
@@ -36,7 +35,6 @@ pub enum StreamError {
     /// The peer neither sent nor read data before the timeout.
     #[error("the other side has been silent for {} s in the midst of a message", .0.as_secs())]
     Silent(Duration),
-    /// The socket failed.
     #[error("the socket: {0}")]
     Socket(#[source] std::io::Error),
 }

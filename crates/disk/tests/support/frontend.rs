@@ -56,7 +56,6 @@ pub fn halves(numbers: &[u32]) -> Vec<u8> {
     numbers.iter().flat_map(|n| n.to_ne_bytes()).collect()
 }
 
-/// Sends bytes and descriptors.
 pub fn send(line: &UnixStream, bytes: &[u8], descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
     let mut control = SendAncillaryBuffer::new(&mut space);
@@ -238,7 +237,6 @@ impl Frontend {
         Some(first)
     }
 
-    /// Writes a descriptor.
     pub fn descriptor(&self, number: u16, at: u64, length: u32, flags: u16, next: u16) {
         let mut bytes = words(&[at]);
         bytes.extend(length.to_ne_bytes());

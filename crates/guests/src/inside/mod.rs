@@ -31,7 +31,6 @@ const PORTS: &str = "/sys/class/virtio-ports";
 /// Timeout until the ports exist.
 const PORTS_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// An error in the setup of the guest.
 #[derive(Debug, thiserror::Error)]
 #[error("the guest cannot {act}: {cause}")]
 pub struct GuestInitError {
@@ -41,7 +40,6 @@ pub struct GuestInitError {
 }
 
 impl GuestInitError {
-    /// The error of this action.
     pub fn at<E: Into<io::Error>>(act: impl Into<String>) -> impl FnOnce(E) -> Self {
         let act = act.into();
         |cause| Self {
@@ -104,7 +102,6 @@ pub fn set_up_guest() -> Result<PathBuf, GuestInitError> {
 fn write_udev_database() -> io::Result<()> {
     /// Minor numbers of a virtio disk: the disk and its partitions.
     const NUMBERS: u32 = 16;
-    /// The directory of the links.
     const LINKS: &str = "disk/by-guest";
     let (database, links) = (Path::new("/run/udev/data"), Path::new("/dev").join(LINKS));
     for folder in [database, &links] {

@@ -29,25 +29,19 @@ const POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// The log of a build, kept with the kernel.
 const LOG: &str = "build.log";
 
-/// The options of a build.
 #[derive(Debug, Clone, Default)]
 pub struct Order {
     /// A source archive to use instead of the distribution's.
     pub source: Option<PathBuf>,
-    /// The number of parallel jobs.
     pub jobs: u32,
     /// Whether the sources and the objects are kept.
     pub keep: bool,
 }
 
-/// The progress of a build.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress<'a> {
-    /// A step starts.
     Step(&'a str),
-    /// A note for the user.
     Note(&'a str),
-    /// An object is being compiled.
     Object {
         /// The number of objects compiled before it in this build.
         done: u64,
@@ -301,13 +295,11 @@ impl BuildDir {
     }
 }
 
-/// The build of one kernel.
 pub(super) struct KernelBuild<'a> {
     pub build_dir: &'a BuildDir,
     /// The name of the sources, for messages.
     pub name: &'a str,
     pub identity: &'a Identity,
-    /// The number of parallel jobs.
     pub jobs: u32,
     pub log: PathBuf,
     /// Whether options for every version may be missing from this one.

@@ -26,13 +26,11 @@ const COMPILES: &str = "  CC ";
 /// Part of each command that compiles an object.
 const COMPILE_COMMAND: &str = " -c -o ";
 
-/// The error of `make`.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
     /// It was ended, or not found.
     #[error(transparent)]
     Command(#[from] CommandError),
-    /// It exited with an error.
     #[error("`make {target}` {how}; the log is {}, and ends with: {last}", log.display())]
     Failed {
         target: String,
@@ -50,7 +48,6 @@ pub enum BuildError {
         #[source]
         cause: io::Error,
     },
-    /// The user cancelled.
     #[error("stopped on request")]
     Stopped,
 }
@@ -58,16 +55,13 @@ pub enum BuildError {
 /// A tree of sources, and the output directory of its build.
 pub(super) struct Tree<'a> {
     pub sources: &'a Path,
-    /// The output directory.
     pub output: &'a Path,
-    /// The log of the output.
     pub log: &'a Path,
     /// Every started process inherits this lock, so that no other build runs here until all of them
     /// have ended.
     pub claim: &'a OwnedFd,
     /// The build string of the kernel, instead of a date: the same sources give the same kernel.
     pub build: &'a str,
-    /// The number of parallel jobs.
     pub jobs: u32,
 }
 
@@ -196,7 +190,6 @@ fn follow(
     Ok(())
 }
 
-/// The end of a log.
 fn end_of(log: &Path) -> io::Result<String> {
     const KEPT: u64 = 16 << 10;
     let mut file = File::open(log)?;

@@ -27,7 +27,6 @@ pub enum SetupError {
     /// The kernel config fragment is invalid.
     #[error(transparent)]
     Fragment(#[from] InvalidFragment),
-    /// There are no sources.
     #[error(transparent)]
     Sources(#[from] SourcesError),
     /// Something the build needs is not here.
@@ -40,20 +39,11 @@ pub enum SetupError {
     /// The packages could not be installed.
     #[error("{0}")]
     Install(String),
-    /// There is no room.
     #[error("{} has room for {free}, and building a kernel takes {BUILD_SPACE}; make room, or set XDG_CACHE_HOME (root: with --dirs-from-env)", folder.display())]
-    Room {
-        /// Where.
-        folder: PathBuf,
-        /// The free space.
-        free: Bytes,
-    },
+    Room { folder: PathBuf, free: Bytes },
     /// A path no kernel can be built in.
     #[error("{} holds a blank or a colon, in which no kernel can be built; set XDG_CACHE_HOME (root: with --dirs-from-env)", folder.display())]
-    Path {
-        /// The path.
-        folder: PathBuf,
-    },
+    Path { folder: PathBuf },
     /// Options that did not take.
     #[error("the configuration of {sources} did not take {}", refused.join("; "))]
     Refused {
@@ -63,11 +53,7 @@ pub enum SetupError {
     },
     /// A patch does not fit the sources, and the kernel must count its work.
     #[error("{sources} cannot count the work of the kernel: {unfit}")]
-    Patch {
-        sources: String,
-        /// The patch.
-        unfit: Unfit,
-    },
+    Patch { sources: String, unfit: Unfit },
     /// The kernel was built without the count, and must have it.
     #[error("the kernel of {sources} cannot count its work: the patches do not fit")]
     NoWorkCount { sources: String },
@@ -83,7 +69,6 @@ pub enum SetupError {
     /// `make` did not do it.
     #[error(transparent)]
     Build(#[from] BuildError),
-    /// The result is not a kernel.
     #[error("what was built does not start: {0}")]
     NoKernel(#[source] UmlError),
     /// A kernel that was built elsewhere cannot be installed.
@@ -95,13 +80,11 @@ pub enum SetupError {
     /// Another user could have written files of the cache.
     #[error(transparent)]
     Untrusted(#[from] Untrusted),
-    /// The cache refused.
     #[error("cannot {act} {}: {cause}", path.display())]
     Cache {
         /// What was attempted.
         act: &'static str,
         path: PathBuf,
-        /// Why.
         #[source]
         cause: io::Error,
     },
@@ -143,11 +126,9 @@ pub enum ImportError {
     /// Another user could have written it, or it cannot be opened.
     #[error(transparent)]
     Untrusted(#[from] Untrusted),
-    /// It cannot be read.
     #[error("cannot read {}: {cause}", file.display())]
     Read {
         file: PathBuf,
-        /// Why.
         #[source]
         cause: io::Error,
     },
@@ -171,7 +152,6 @@ pub enum ImportError {
     )]
     Differs {
         file: PathBuf,
-        /// Its hash.
         found: String,
         /// The hash in its identity.
         recorded: String,

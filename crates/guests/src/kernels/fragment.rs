@@ -23,7 +23,6 @@ pub(super) struct Fragment {
     options: Vec<RequiredOption>,
 }
 
-/// An option with its required value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct RequiredOption {
     /// Its name, with `CONFIG_`.
@@ -47,7 +46,6 @@ pub(super) struct AppliedOptions {
     pub refused: Vec<String>,
 }
 
-/// An invalid line of a fragment.
 #[derive(Debug, thiserror::Error)]
 #[error("line {number} of the kernel config fragment is neither an option nor a comment: `{line}`")]
 pub struct InvalidFragment {

@@ -42,23 +42,14 @@ const LAST_LINES: usize = 5;
 pub enum GitError {
     #[error("`git {act}` failed in {}: {what}", folder.display())]
     Failed {
-        /// The directory.
         folder: PathBuf,
-        /// The operation of git.
         act: String,
-        /// Its messages.
         what: String,
     },
-    /// git could not be run.
     #[error("cannot run git: {0}; apt-get install git")]
     Run(#[source] io::Error),
-    /// A revision is unknown.
     #[error("{} has no commit `{revision}`", folder.display())]
-    NoRevision {
-        /// The directory.
-        folder: PathBuf,
-        revision: String,
-    },
+    NoRevision { folder: PathBuf, revision: String },
     /// git was ended, or not found.
     #[error(transparent)]
     Command(#[from] CommandError),
@@ -86,7 +77,6 @@ impl Repository {
         &self.git_dir
     }
 
-    /// The name of the commit of a revision.
     pub fn commit(&self, revision: &str) -> Result<String, GitError> {
         self.object(revision, "commit")
     }
@@ -113,7 +103,6 @@ impl Repository {
         }
     }
 
-    /// Whether a commit has this file.
     pub fn has_file(&self, commit: &str, path: &str) -> Result<bool, GitError> {
         let mut command = self.command()?;
         command
@@ -319,12 +308,9 @@ const BUILT: [&str; 9] = [
     ":(exclude,glob)**/.git",
 ];
 
-/// The description of a commit.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct About {
-    /// Its full hash.
     pub commit: String,
-    /// Its abbreviated hash.
     pub short: String,
     pub author: String,
     pub date: String,

@@ -255,7 +255,6 @@ mod tests {
 
     const KERNEL: &str = "#!/bin/sh\necho 6.12-test\n";
 
-    /// The identity of a kernel with this program.
     fn identity(program: &str) -> Identity {
         let work_dir = tempfile::tempfile().unwrap();
         io::Write::write_all(&mut &work_dir, program.as_bytes()).unwrap();

@@ -64,7 +64,6 @@ pub enum KernelError {
         uml::PROGRAM, uml::need().remedy()
     )]
     NoPackage,
-    /// No lab kernel was found.
     #[error("no kernel was built here; fsdyno lab setup builds one")]
     NoLabKernel,
     /// The cache directory is unknown.
@@ -85,13 +84,11 @@ pub enum KernelError {
     NotVerified(#[from] NotVerified),
 }
 
-/// A directory of kernels.
 #[derive(Debug, Clone)]
 pub struct Kernels {
     folder: PathBuf,
 }
 
-/// A complete lab kernel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LabKernel {
     pub program: PathBuf,
@@ -168,7 +165,6 @@ impl Kernels {
         Ok(all.into_iter().map(|(_, kernel)| kernel).collect())
     }
 
-    /// The selected kernel.
     pub fn first(&self) -> Result<Option<LabKernel>, Untrusted> {
         Ok(self.ready()?.into_iter().next())
     }

@@ -550,7 +550,6 @@ pub(super) fn files() -> impl Iterator<Item = &'static str> {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the patch of {file} finds no text `{line}`")]
 pub struct Unfit {
-    /// The file that it changes.
     pub file: &'static str,
     /// The first line of the text.
     pub line: &'static str,

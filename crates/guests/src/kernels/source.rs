@@ -18,10 +18,8 @@ pub enum KernelSource {
     },
 }
 
-/// Commits of a repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Commits {
-    /// One revision.
     One(String),
     /// Every tag from the first revision to the second.
     Tags(String, String),
@@ -29,7 +27,6 @@ pub enum Commits {
     Every(String, String, usize),
 }
 
-/// The sources of one kernel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamedSource {
     /// Its name in reports: a tag, a short commit, or the name of a directory.
@@ -56,7 +53,6 @@ impl NamedSource {
         })
     }
 
-    /// The sources of the build.
     pub fn source(&self) -> TreeSource<'_> {
         match &self.files {
             Files::Directory(path) => TreeSource::Directory(path),

@@ -22,7 +22,6 @@ const BEST: &str = "6.12";
 /// The largest archive that is read, bytes. The sources of a kernel are 2 GiB unpacked.
 const LARGEST: u64 = 8 << 30;
 
-/// Available sources.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Sources {
     /// Their name in the identity: the package with its version, or a file with its digest.
@@ -34,13 +33,10 @@ pub(super) struct Sources {
 /// The origin of sources.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum From {
-    /// An archive on this machine.
     Archive(PathBuf),
-    /// A package to download.
     Package(String),
 }
 
-/// The error if there are no sources.
 #[derive(Debug, thiserror::Error)]
 pub enum SourcesError {
     /// There are none, and none can be downloaded.
@@ -51,18 +47,13 @@ pub enum SourcesError {
     /// The archive cannot be read.
     #[error("cannot read {}: {cause}", path.display())]
     Unread {
-        /// The archive.
         path: PathBuf,
         #[source]
         cause: io::Error,
     },
     /// The package could not be downloaded.
     #[error("cannot fetch {package}: {what}; install it by hand: apt-get install {package}")]
-    Fetch {
-        package: String,
-        /// The messages of the program.
-        what: String,
-    },
+    Fetch { package: String, what: String },
     /// A program did not run.
     #[error(transparent)]
     Command(#[from] CommandError),
@@ -141,7 +132,6 @@ fn of_package(package: &str, archive: &Path, stop: &CancelToken) -> Result<Sourc
     })
 }
 
-/// The version of a package that is installed.
 fn installed(package: &str, stop: &CancelToken) -> Result<Option<String>, CommandError> {
     if programs::find("dpkg-query").is_none() {
         return Ok(None);

@@ -13,13 +13,11 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// A directory of the cache.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stored {
     pub name: String,
     /// The kernel in it; none if it holds the sources and objects of builds.
     pub kernel: Option<LabKernel>,
-    /// The size on the disk.
     pub size: Bytes,
     /// When the kernel was built, or the last build began.
     pub modified: SystemTime,

@@ -23,7 +23,6 @@ const PROGRAMS: [(&str, &str); 10] = [
 /// A header that programs of the build are compiled against, and its package.
 const HEADER: (&str, &str) = ("/usr/include/stdio.h", "libc6-dev");
 
-/// A missing program or header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct MissingTool {
     /// The program, or the file.
@@ -31,7 +30,6 @@ pub(super) struct MissingTool {
     pub package: String,
 }
 
-/// The missing programs.
 pub(super) fn missing() -> Vec<MissingTool> {
     let absent = PROGRAMS
         .iter()

@@ -27,14 +27,11 @@ const DIGITS: usize = 12;
 pub enum TreeSource<'a> {
     /// The files of a directory, as they are now.
     Directory(&'a Path),
-    /// The files of a revision.
     Revision(&'a Repository, &'a str),
 }
 
-/// The options of a build.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TreeOrder {
-    /// The number of parallel jobs.
     pub jobs: u32,
     /// Whether a kernel that cannot count its work is an error.
     pub must_count: bool,

@@ -17,7 +17,6 @@ pub enum NotVerified {
     /// Another user could have written it.
     #[error(transparent)]
     Untrusted(#[from] Untrusted),
-    /// It cannot be read.
     #[error("cannot read {}: {cause}", program.display())]
     Read {
         program: PathBuf,
@@ -32,7 +31,6 @@ pub enum NotVerified {
     )]
     Differs {
         program: PathBuf,
-        /// Its hash.
         found: String,
         /// The hash in its identity; empty if there is none.
         recorded: String,

@@ -12,7 +12,6 @@ const HEADER: usize = MARKER.len() + 8;
 /// The maximum size of a message. It exceeds the output of all programs of a cell.
 const MAX_MESSAGE: usize = 256 << 20;
 
-/// Encodes a message as a frame.
 pub fn framed(message: &[u8]) -> io::Result<Vec<u8>> {
     let length = u32::try_from(message.len())
         .ok()
@@ -34,7 +33,6 @@ pub struct Frames {
 }
 
 impl Frames {
-    /// Adds received bytes.
     pub fn feed(&mut self, bytes: &[u8]) {
         self.bytes.extend(bytes);
         if !self.begun {

@@ -15,7 +15,6 @@ use std::marker::PhantomData;
 pub struct FrameWriter<W>(pub W);
 
 impl<W: Write> FrameWriter<W> {
-    /// Writes one message.
     pub fn write(&mut self, message: &impl Serialize) -> io::Result<()> {
         let text = serde_json::to_vec(message)?;
         self.0.write_all(&frames::framed(&text)?)?;

@@ -15,7 +15,6 @@ use std::{fmt, fs, io};
 /// Timeout for the start of a kernel with KVM, which takes about a second.
 const KVM_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// The accelerator of QEMU.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Accelerator {
     /// The processor executes the instructions of the guest.

@@ -11,7 +11,6 @@ pub const NOTES: u64 = 4;
 
 #[derive(Debug)]
 pub struct Segment {
-    /// Its type.
     pub kind: u64,
     /// Its offset in the file.
     pub offset: usize,

@@ -19,7 +19,6 @@ pub enum InitramfsError {
     /// A file of it could not be read.
     #[error("cannot read {}: {cause}", path.display())]
     Part {
-        /// The file.
         path: PathBuf,
         #[source]
         cause: io::Error,
@@ -29,7 +28,6 @@ pub enum InitramfsError {
     Modules(#[from] ModulesError),
 }
 
-/// The first process of the guest.
 #[derive(Debug)]
 pub struct FirstProcess<'a> {
     /// The program and its arguments.

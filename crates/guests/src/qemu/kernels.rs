@@ -18,7 +18,6 @@ const IMAGE: &str = "vmlinuz";
 pub struct Kernel {
     pub image: PathBuf,
     pub release: String,
-    /// The directory of its modules.
     pub modules: PathBuf,
 }
 

@@ -45,7 +45,6 @@ const CLOCK: &str = "tsc=unstable clocksource=hpet";
 /// The error if guests of QEMU cannot be started.
 #[derive(Debug, thiserror::Error)]
 pub enum QemuError {
-    /// QEMU is not installed.
     #[error("no program `{PROGRAM}`; {}", need().remedy())]
     NoProgram,
     /// QEMU starts kernels of this machine's architecture, and only one architecture is supported.
@@ -54,7 +53,6 @@ pub enum QemuError {
         std::env::consts::ARCH
     )]
     OtherProcessor,
-    /// No suitable kernel was found.
     #[error(transparent)]
     NoKernel(#[from] NoKernel),
     /// The initramfs could not be built.
@@ -312,7 +310,6 @@ fn read(path: &Path) -> Result<Vec<u8>, QemuError> {
     Ok(content?)
 }
 
-/// A file in memory.
 fn in_memory(content: &[u8]) -> Result<OwnedFd, QemuError> {
     let memory = memfd_create("fsdyno", MemfdFlags::CLOEXEC);
     let mut file = File::from(memory.map_err(|error| QemuError::Memory(error.into()))?);

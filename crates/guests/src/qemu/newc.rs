@@ -13,7 +13,6 @@ const LINK: u32 = 0o120_777;
 /// The name of the last entry, which ends an archive.
 const END: &str = "TRAILER!!!";
 
-/// An archive under construction.
 #[derive(Debug, Default)]
 pub struct Archive {
     bytes: Vec<u8>,
@@ -28,7 +27,6 @@ impl Archive {
         self.entry(path, PROGRAM, content);
     }
 
-    /// Adds a symbolic link.
     pub fn link(&mut self, path: &Path, target: &Path) {
         self.above(path);
         self.entry(path, LINK, target.as_os_str().as_bytes());

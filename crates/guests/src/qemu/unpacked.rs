@@ -71,7 +71,6 @@ mod tests {
     use super::*;
     use std::io::Write;
 
-    /// An image with this payload.
     fn image(payload: &[u8]) -> Vec<u8> {
         let mut image = vec![0; 2 * 512 + 100];
         image[SECTORS] = 1;

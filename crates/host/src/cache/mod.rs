@@ -38,11 +38,9 @@ pub enum CacheError {
     #[error("cannot look into the cache of {}: {cause}", path.display())]
     Path {
         path: PathBuf,
-        /// The reason.
         #[source]
         cause: io::Error,
     },
-    /// The user cancelled.
     #[error("stopped on request")]
     Stopped,
 }

@@ -31,10 +31,8 @@ pub type PoolOf<'a> = &'a dyn Fn(&str, &Path) -> Option<Pool>;
 /// How long a killed process may take to release its journal.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The result of a clean-up.
 #[derive(Debug, Default)]
 pub struct Cleaned {
-    /// The recorded resources.
     pub things: Vec<CleanUp>,
     /// Journals that are not trusted; nothing in them was undone.
     pub refused: Vec<Untrusted>,
@@ -141,12 +139,10 @@ struct Task<'a> {
     pool: PoolOf<'a>,
 }
 
-/// A journal, read.
 struct Found {
     name: OsString,
     /// Holds the lock, if it could be taken.
     file: File,
-    /// Whether its process is dead.
     dead: bool,
     /// Whether its last line is incomplete.
     truncated: bool,
@@ -290,7 +286,6 @@ pub fn remove_trace_instance(directory: &Path) -> Undo {
     }
 }
 
-/// Removes one resource.
 fn undo(resource: &Resource, task: &Task<'_>) -> Undo {
     if let Err(why) = refusal(resource, task.stem) {
         return Undo::Failed(why);

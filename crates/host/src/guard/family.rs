@@ -16,7 +16,6 @@ impl Relative {
         Self { block, subject }
     }
 
-    /// A use of it.
     pub fn used(&self, how: How) -> Use {
         Use {
             subject: self.subject.clone(),
@@ -84,7 +83,6 @@ fn with_holders(mut family: Vec<Relative>) -> io::Result<Vec<Relative>> {
     Ok(family)
 }
 
-/// The member of a family with this number.
 pub(super) fn find_number(family: &[Relative], number: Option<(u32, u32)>) -> Option<&Relative> {
     family
         .iter()

@@ -27,9 +27,7 @@ pub struct Identity {
     pub wwn: Vec<String>,
     /// Its names in `/dev/disk/by-id`.
     pub by_id: Vec<String>,
-    /// The model of the disk.
     pub model: Option<String>,
-    /// The size of the device.
     pub size: Bytes,
     /// The kernel's count of media (`diskseq`): another medium, or another file behind a loop
     /// device, has another one.

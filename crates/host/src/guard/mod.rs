@@ -56,7 +56,6 @@ use std::path::{Path, PathBuf};
 /// Everything the guard can see of a device.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeviceDescription {
-    /// Which device it is.
     pub identity: Identity,
     /// The users of it, of its disk, or of another part of the disk.
     pub users: Vec<Use>,
@@ -69,7 +68,6 @@ pub struct DeviceDescription {
 /// A device that cannot be checked.
 #[derive(Debug, thiserror::Error)]
 pub enum GuardError {
-    /// The path does not exist.
     #[error("{} does not exist", path.display())]
     Absent { path: PathBuf },
     /// Something else than a block device is there.

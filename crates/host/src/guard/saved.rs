@@ -41,7 +41,6 @@ pub struct SaveError {
     pub device: String,
     /// The file or the folder.
     pub path: PathBuf,
-    /// The reason.
     pub source: io::Error,
 }
 

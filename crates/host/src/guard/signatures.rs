@@ -22,7 +22,6 @@ pub struct Signature {
     pub usage: Option<String>,
     /// The offset of its magic string on that device, in bytes.
     pub offset: u64,
-    /// The label, if it has one.
     pub label: Option<String>,
 }
 
@@ -101,7 +100,6 @@ pub(super) fn tags(node: &Path) -> Result<Vec<(String, String)>, GuardError> {
     Ok(tags)
 }
 
-/// The signatures at one node.
 pub(super) fn on(node: &Path, name: &str) -> Result<Vec<Signature>, GuardError> {
     let undecided = |problem: String| GuardError::undecided(node, problem);
     let listed = run_probe(

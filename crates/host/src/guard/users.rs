@@ -17,18 +17,14 @@ use std::{fmt, fs, io, thread};
 pub struct Use {
     /// The used device, relative to the examined one: `it`, `its partition sda1` ...
     pub subject: String,
-    /// How it is used.
     pub how: How,
 }
 
-/// How a device is used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum How {
     /// A file system on it is mounted.
     Mounted {
-        /// The mount point.
         point: PathBuf,
-        /// Its type.
         kind: String,
     },
     /// It belongs to a mounted file system that lists its devices in `/sys/fs`.
@@ -36,7 +32,6 @@ pub enum How {
         /// The type and the identifier of the file system.
         of: String,
     },
-    /// It is swap, and in use.
     Swap,
     /// Other devices are made on top of it.
     Holder {
@@ -45,14 +40,10 @@ pub enum How {
     },
     /// It is made of other devices.
     MadeOf {
-        /// Their names.
         devices: Vec<String>,
     },
-    /// A process has it open.
     Open {
-        /// The name of the process.
         process: String,
-        /// Its number.
         pid: u32,
     },
     /// The kernel refuses an exclusive open.

@@ -25,7 +25,6 @@ use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The extension of a journal.
 pub(crate) const SUFFIX: &str = ".journal";
 
 /// The journal of this process. Clones are the same journal.
@@ -48,7 +47,6 @@ pub struct Entry {
 /// The result of removing a recorded resource.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Undo {
-    /// It was undone.
     Done,
     /// It was removed by force; how and why.
     Forced(String),
@@ -82,7 +80,6 @@ pub enum JournalError {
     /// Its directory or file is not trusted, or cannot be opened.
     #[error("the clean-up journal: {0}")]
     Untrusted(#[from] Untrusted),
-    /// The system refused.
     #[error("cannot {act} the clean-up journal {}: {cause}", path.display())]
     Io {
         act: &'static str,

@@ -13,18 +13,15 @@ use std::path::PathBuf;
 /// Something that fsdyno makes and has to take away again.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Resource {
-    /// What it is.
     pub kind: Kind,
     /// The path it is known by, absolute.
     pub path: PathBuf,
 }
 
-/// A kind of resource.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// A directory of ours, with its contents.
     Directory,
-    /// An image file.
     Image,
     /// The loop device of the image file at the path.
     Loop,
@@ -66,7 +63,6 @@ impl Kind {
         Self::Tree,
     ];
 
-    /// The resource of this kind at a path.
     pub fn at(self, path: impl Into<PathBuf>) -> Resource {
         Resource {
             kind: self,
@@ -99,7 +95,6 @@ impl fmt::Display for Resource {
     }
 }
 
-/// One line of a journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Record {
     Make(u64, Resource),

@@ -44,14 +44,12 @@ pub enum LoopError {
         #[source]
         cause: io::Error,
     },
-    /// The image cannot be used.
     #[error("cannot open the image {}: {cause}", image.display())]
     Image {
         image: PathBuf,
         #[source]
         cause: io::Error,
     },
-    /// The driver refused.
     #[error("cannot attach {} to {device}: {cause}", image.display())]
     Attach {
         image: PathBuf,

@@ -30,7 +30,6 @@ use std::time::{Duration, Instant};
 /// How long an unmount is retried while the file system is in use.
 const BUSY_BOUND: Duration = Duration::from_secs(10);
 
-/// A mounted file system.
 #[derive(Debug)]
 pub struct Mounted {
     target: PathBuf,
@@ -51,7 +50,6 @@ pub enum MountError {
     #[error("something is mounted at {} already; unmount it or choose another directory",
         target.display())]
     Occupied { target: PathBuf },
-    /// The kernel refused.
     #[error(transparent)]
     Refused(Box<MountRefusal>),
     /// The file system is in use.
@@ -62,7 +60,6 @@ pub enum MountError {
         /// The processes that use it, as far as they are visible.
         holders: Vec<String>,
     },
-    /// The kernel refused to unmount.
     #[error("cannot unmount {}: {cause}", target.display())]
     Unmount {
         target: PathBuf,
@@ -102,7 +99,6 @@ pub struct MountRefusal {
     pub errno: &'static str,
     /// The kernel's own words, or else the plain meaning of the error number.
     pub words: String,
-    /// The error number.
     #[source]
     pub cause: io::Error,
 }

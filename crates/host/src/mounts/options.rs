@@ -8,7 +8,6 @@ use rustix::mount::{MountAttrFlags, MountFlags};
 /// Options ready for the kernel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Sorted {
-    /// Attributes of the mount.
     pub(super) attributes: MountAttrFlags,
     /// Parameters of the superblock and the file system, in the order they were given: `key` or
     /// `key=value`.

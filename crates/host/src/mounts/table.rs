@@ -9,7 +9,6 @@ use std::os::fd::AsFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-/// One mount.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mount {
     /// The mount ID, as statx(2) returns it.

@@ -65,7 +65,6 @@ pub enum SshError {
         act: String,
         words: String,
     },
-    /// The user cancelled.
     #[error("stopped on request")]
     Stopped,
 }

@@ -17,16 +17,13 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// How many last lines of ssh are reported.
 const LAST_LINES: usize = 3;
 
-/// The data to send.
 #[derive(Debug, Clone, Copy)]
 pub enum Parcel<'a> {
     /// A directory with all that is in it, as a stream of tar: this directory, in that one.
     Tree {
-        /// Its directory.
         inside: &'a Path,
         name: &'a str,
     },
-    /// The bytes of one file.
     File(&'a Path),
 }
 

@@ -25,7 +25,6 @@ const LAST_LINES: usize = 3;
 /// How long the other machine may take to remove the resources of the session.
 const TIMEOUT: Duration = Duration::from_secs(120);
 
-/// How a script runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum How {
     /// In the shell itself: short, and its variables stay.
@@ -34,7 +33,6 @@ pub enum How {
     Job,
 }
 
-/// The result of a script.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ScriptOutput {
     pub status: i32,

@@ -14,7 +14,6 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
-/// The other user.
 const OTHER: u32 = 65_534;
 
 /// How often root tries each act.

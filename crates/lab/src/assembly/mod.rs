@@ -46,10 +46,8 @@ pub enum AssemblyError {
     /// The plan or the options contradict each other or this machine.
     #[error("{0}")]
     Usage(String),
-    /// A capability is missing.
     #[error("{0}")]
     Missing(String),
-    /// The device guard refused.
     #[error(transparent)]
     Refused(#[from] Refusal),
     /// A device of another machine is not named in `--erase`.
@@ -61,7 +59,6 @@ pub enum AssemblyError {
     /// No contender can be made, mounted, unmounted and checked.
     #[error("no contender can be made and mounted here; nothing was measured:\n  {0}")]
     NoUsable(String),
-    /// The user interrupted.
     #[error("interrupted; nothing was measured")]
     Stopped,
     /// The signatures of a device cannot be copied.
@@ -70,7 +67,6 @@ pub enum AssemblyError {
     /// The clean-up journal cannot be opened or read.
     #[error(transparent)]
     Journal(#[from] JournalError),
-    /// A guest cannot be started.
     #[error(transparent)]
     Guest(#[from] GuestLabError),
     /// Another machine cannot be used.

@@ -139,7 +139,6 @@ impl DiskFile {
         }
     }
 
-    /// The next message of the server.
     fn next(&mut self, timeout: Duration) -> Result<ServerMessage, String> {
         let deadline = Instant::now() + timeout;
         loop {

@@ -19,11 +19,9 @@ use std::time::Duration;
 /// Timeout for its first command.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Orders to the server.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "order")]
 pub(super) enum ServerCommand {
-    /// Create this disk.
     Make {
         /// The profile and the faults.
         model: Box<ModelDisk>,
@@ -40,10 +38,7 @@ pub(super) enum ServerCommand {
     /// The file is mounted: start serving.
     Begin,
     /// The workload has reached this point.
-    Mark {
-        /// The point.
-        mark: Mark,
-    },
+    Mark { mark: Mark },
     /// Report the requests so far.
     Report,
 }
@@ -51,11 +46,9 @@ pub(super) enum ServerCommand {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "message")]
 pub(super) enum ServerMessage {
-    /// The disk is created.
     Made,
     /// The requests so far.
     Served {
-        /// The numbers of requests.
         served: Served,
     },
     /// The disk is no longer served.
@@ -64,7 +57,6 @@ pub(super) enum ServerMessage {
         report: ServedDiskReport,
     },
     Failed {
-        /// The reason.
         why: String,
     },
 }
@@ -81,10 +73,8 @@ pub enum FuseServerError {
     /// The connection to its owner failed.
     #[error("the line to the owner of a model disk: {0}")]
     Line(#[from] io::Error),
-    /// The disk cannot be created.
     #[error("{0}")]
     Disk(String),
-    /// Serving the disk failed.
     #[error(transparent)]
     Served(#[from] FuseError),
 }

@@ -51,7 +51,6 @@ pub(crate) type Phases = Vec<(u32, DiskFigures)>;
 pub(crate) struct ServedDiskReport {
     /// All requests.
     pub(crate) served: Served,
-    /// The figures of each phase.
     pub(crate) phases: Phases,
     /// The reason why its block trace is incomplete.
     pub(crate) warning: Option<Warning>,
@@ -88,7 +87,6 @@ impl ServedDiskReport {
         warnings.for_each(|warning| notes.warn(warning));
     }
 
-    /// The sum of their requests.
     pub(crate) fn total(all: &[Self]) -> Served {
         let mut served = Served::default();
         for one in all {

@@ -17,7 +17,6 @@ struct Limit {
     watch: Option<(Arc<EndSignal>, JoinHandle<()>)>,
 }
 
-/// Whether the cell has ended.
 #[derive(Default)]
 struct EndSignal {
     over: Mutex<bool>,

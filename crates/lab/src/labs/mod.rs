@@ -90,7 +90,6 @@ pub struct Labs {
 }
 
 impl Labs {
-    /// Compares each cell with its repeats.
     pub(crate) fn compare_repeats(&mut self, repeats: Repeats) {
         self.repeats = Some(Arc::new(repeats));
     }

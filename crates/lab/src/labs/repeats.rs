@@ -21,7 +21,6 @@ pub(crate) struct Repeats {
     first: Mutex<BTreeMap<(u32, u32), First>>,
 }
 
-/// A cell that was measured.
 struct First {
     cell: Cell,
     figures: Vec<(String, String)>,
@@ -203,7 +202,6 @@ mod tests {
         }
     }
 
-    /// A block trace of one mark.
     fn trace(directory: &Path, cell: u32, mark: &str) {
         let file = File::create(recording::file(directory, cell, 0)).unwrap();
         let mut writer = Writer::new(file).unwrap();

@@ -14,7 +14,6 @@ pub(crate) struct Usable(Arc<Mutex<BTreeMap<u32, Known>>>);
 enum Known {
     /// It was made and mounted.
     Usable,
-    /// The record of the failure.
     Failed(Box<CellRecord>),
 }
 

@@ -28,7 +28,6 @@ use std::sync::{Arc, OnceLock};
 /// A plan that can run, as far as that can be known without creating anything.
 #[derive(Clone)]
 pub struct Preflight {
-    /// The recipe of each contender.
     pub recipes: Vec<&'static dyn Filesystem>,
     /// The preparation of each workload.
     pub workloads: Vec<Prepared>,
@@ -54,7 +53,6 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// The dataset of a block.
     pub fn of_block(
         &self,
         plan: &Plan,
@@ -87,7 +85,6 @@ impl Prepared {
 /// The reason why a plan cannot be run.
 #[derive(Debug, thiserror::Error)]
 pub enum PreflightError {
-    /// The dataset cannot be opened.
     #[error("dataset {dataset}: {source}")]
     Dataset {
         dataset: DatasetChoice,
@@ -177,7 +174,6 @@ pub enum PreflightError {
         /// The size of the file system.
         size: Bytes,
     },
-    /// A contender has no recipe.
     #[error("contender {label}: no file system is called `{filesystem}`")]
     NoRecipe { label: String, filesystem: String },
     /// Another user could exchange what is made in a directory.
@@ -186,7 +182,6 @@ pub enum PreflightError {
     /// Another user could lead root elsewhere.
     #[error("cannot make anything in {}: {source} (dir:PATH)", path.display())]
     UntrustedDirectory { path: PathBuf, source: Untrusted },
-    /// A directory is not writable.
     #[error("cannot make anything in {}: {source}; choose another directory{remedy}", path.display())]
     NotWritable {
         path: PathBuf,

@@ -72,7 +72,6 @@ impl<'a> TestedFilesystem<'a> {
         })
     }
 
-    /// Makes the file system.
     pub(super) fn make(&self) -> Result<(), String> {
         let steps = self
             .recipe

@@ -32,7 +32,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The interval of heartbeats.
 const BEAT: Duration = Duration::from_secs(2);
 
 /// Processor time between two heartbeats: less than this is the heartbeat itself.
@@ -41,7 +40,6 @@ const RESTING: u128 = 20;
 /// The reason why a guest failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// This process is not in a guest.
     #[error(
         "this is the first process of a guest, and fsdyno starts it there by itself: see fsdyno run --lab"
     )]

@@ -15,10 +15,8 @@ const MAX_LINE: u64 = 4096;
 /// The maximum number of lines of an application.
 const MAX_LINES: usize = 10_000;
 
-/// An application that has ended.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Executed {
-    /// The lines that it printed.
     pub lines: Vec<String>,
     /// From its start to its end.
     pub elapsed: Duration,

@@ -27,7 +27,6 @@ pub use random::{MAX_STEPS, random_program};
 pub use recorded::{MAX_OPERATIONS, RecordedProgram, recorded_program};
 pub use write::write;
 
-/// The number of directories.
 const DIRECTORIES: u32 = 4;
 
 /// The directory of files that are written without fsync.

@@ -28,7 +28,6 @@ const BLOCK: usize = 4096;
 pub enum Point {
     /// The setup is complete and synced.
     SetUp,
-    /// An operation begins.
     Begins(u32),
     /// An operation has returned without an error.
     Returned(u32),
@@ -37,16 +36,13 @@ pub enum Point {
 /// An operation that failed, which ends its program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FailedOperation {
-    /// Its number.
     pub operation: u32,
     /// The name of the error number.
     pub errno: String,
 }
 
-/// A performed program.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Performed {
-    /// The operation that failed, if one did.
     pub failed: Option<FailedOperation>,
     /// The time from the end of the setup to the end of the last operation.
     pub elapsed: Duration,

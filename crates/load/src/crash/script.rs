@@ -16,7 +16,6 @@ const MAX_WRITE: u64 = 48 << 10;
 /// The block size of contents, bytes; each block has its own seed.
 const BLOCK: usize = 4096;
 
-/// The state of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct State {
     pub directory: u32,

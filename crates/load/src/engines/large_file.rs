@@ -7,7 +7,6 @@ use std::ffi::CStr;
 /// A large file whose blocks are transferred.
 #[derive(Debug)]
 pub(crate) struct LargeFile<'a, D> {
-    /// The directory that holds it.
     pub directory: &'a D,
     pub name: &'a CStr,
     pub how: DataFile,
@@ -23,7 +22,6 @@ pub(crate) struct LargeFile<'a, D> {
     pub sync_at_end: bool,
 }
 
-/// A block to transfer.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BlockRequest {
     pub offset: u64,

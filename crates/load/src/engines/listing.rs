@@ -24,7 +24,6 @@ pub struct Listing {
     as_listed: bool,
 }
 
-/// One entry of a directory.
 #[derive(Debug, Clone, Copy)]
 pub struct Entry<'a> {
     pub name: &'a CStr,

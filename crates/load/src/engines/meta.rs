@@ -1,18 +1,13 @@
 //! The part of `stat(2)` that loads need.
 
-/// The kind of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// A regular file.
     File,
     Directory,
-    /// A symbolic link.
     Symlink,
     Fifo,
     Socket,
-    /// A character device.
     Character,
-    /// A block device.
     Block,
 }
 
@@ -33,21 +28,16 @@ impl Timestamp {
     };
 }
 
-/// The result of `stat`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Meta {
     pub kind: Kind,
     /// Permission bits, with set-id and sticky bits (`07777`).
     pub mode: u32,
-    /// The owner.
     pub uid: u32,
-    /// The group.
     pub gid: u32,
     /// The device number of its file system.
     pub dev: u64,
-    /// Its inode number.
     pub ino: u64,
-    /// The number of its names.
     pub links: u64,
     /// The device a device node represents.
     pub rdev: u64,
@@ -55,9 +45,7 @@ pub struct Meta {
     pub size: u64,
     /// The allocated space, bytes.
     pub space: u64,
-    /// Last access.
     pub accessed: Timestamp,
-    /// Last modification.
     pub modified: Timestamp,
 }
 

@@ -17,7 +17,6 @@ use rustix::io::Errno;
 use rustix::mm::{self, Advice, MapFlags, MsyncFlags, ProtFlags};
 use std::io;
 
-/// The name of the engine.
 pub const NAME: &str = "mmap";
 
 pub(crate) enum MmapEngine {}

@@ -25,9 +25,7 @@ use std::path::Path;
 
 /// An engine. Types that implement it have no values.
 pub(crate) trait Engine {
-    /// Its description.
     const INFO: EngineInfo;
-    /// Its system calls for phases.
     type Calls: Calls + Send;
 
     /// New calls. `facts` describe the tree for an engine that accesses no file.
@@ -68,9 +66,7 @@ pub(crate) trait Engine {
 /// The target of an attribute operation.
 #[derive(Debug)]
 pub enum Target<'a, C: Calls> {
-    /// An open file.
     File(&'a C::File),
-    /// An open directory.
     Directory(&'a C::Dir),
     /// A name in an open directory; a symbolic link is not followed.
     Entry(&'a C::Dir, &'a CStr),
@@ -103,7 +99,6 @@ pub trait Calls: Sized {
     const ENGINE: &'static str;
     /// An open directory.
     type Dir: Sync;
-    /// An open file.
     type File;
 
     /// New calls for another worker, with a count of zero.
@@ -114,13 +109,10 @@ pub trait Calls: Sized {
 
     /// Opens the work directory of a phase, by its path.
     fn open_work_dir(&mut self, path: &Path) -> Result<Self::Dir, LoadError>;
-    /// Opens a directory.
     fn open_dir(&mut self, at: &Self::Dir, name: &CStr) -> Result<Self::Dir, LoadError>;
     /// Fills `into` with more entries; returns false at the end.
     fn list(&mut self, dir: &mut Self::Dir, into: &mut Listing) -> Result<bool, LoadError>;
-    /// Closes a directory.
     fn close_dir(&mut self, dir: Self::Dir);
-    /// Creates a directory.
     fn make_dir(&mut self, at: &Self::Dir, name: &CStr, mode: u32) -> Result<(), LoadError>;
     /// Removes an empty directory; returns false if it is not empty.
     fn remove_dir(&mut self, at: &Self::Dir, name: &CStr) -> Result<bool, LoadError>;
@@ -203,7 +195,6 @@ pub trait Calls: Sized {
     ) -> Result<usize, LoadError>;
     /// Creates a symbolic link.
     fn symlink(&mut self, target: &CStr, at: &Self::Dir, name: &CStr) -> Result<(), LoadError>;
-    /// Creates a hard link.
     fn link(
         &mut self,
         from: (&Self::Dir, &CStr),
@@ -238,7 +229,6 @@ pub trait Calls: Sized {
         uid: Option<u32>,
         gid: Option<u32>,
     ) -> Result<bool, LoadError>;
-    /// Sets the permission bits.
     fn set_mode(&mut self, on: &Target<'_, Self>, mode: u32) -> Result<(), LoadError>;
     /// The names of extended attributes; none if the file system does not support them.
     fn list_attributes(
@@ -283,12 +273,10 @@ pub struct EngineInfo {
 }
 
 impl EngineInfo {
-    /// The programs it runs.
     pub fn programs(&self) -> impl Iterator<Item = &'static str> {
         self.programs.iter().map(|(name, _)| *name)
     }
 
-    /// Its requirements on this machine.
     pub fn requirements(&self) -> Vec<Requirement> {
         self.programs
             .iter()
@@ -305,7 +293,6 @@ impl EngineInfo {
 
 /// Work that is compiled for each engine.
 pub(crate) trait ForEngine {
-    /// The result.
     type Output;
     /// Performs the work on one engine.
     fn on<E: Engine>(self) -> Self::Output;
@@ -333,7 +320,6 @@ engines![
     null::NullEngine,
 ];
 
-/// The engine with that name.
 pub fn find(name: &str) -> Option<&'static EngineInfo> {
     ALL.iter().find(|engine| engine.name == name)
 }

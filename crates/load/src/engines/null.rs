@@ -9,13 +9,11 @@ use std::ffi::CStr;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// The name of the engine.
 pub const NAME: &str = "null";
 
 /// The size of the synthetic tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Facts {
-    /// Regular files.
     pub files: u64,
     /// Directories including the root: at least one.
     pub directories: u64,
@@ -64,7 +62,6 @@ impl Engine for NullEngine {
 /// The method that reports show in place of system calls.
 pub(crate) const METHOD: &str = "no system calls";
 
-/// Calls that return at once.
 #[derive(Debug)]
 pub struct NullCalls {
     facts: Facts,

@@ -18,7 +18,6 @@ use std::ffi::CStr;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// The name of the engine.
 pub const NAME: &str = "sync";
 
 pub(crate) enum SyncEngine {}

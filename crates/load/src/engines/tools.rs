@@ -5,7 +5,6 @@ use super::null::Facts;
 use super::sync::SystemCalls;
 use super::{Engine, EngineInfo};
 
-/// The name of the engine.
 pub const NAME: &str = "tools";
 
 /// The programs, with the Debian packages that contain them.

@@ -15,7 +15,6 @@ use io_uring::{IoUring, opcode, squeue, types};
 use rustix::fd::{AsRawFd, OwnedFd};
 use std::io;
 
-/// The name of the engine.
 pub const NAME: &str = "uring";
 
 pub(crate) enum UringEngine {}
@@ -131,12 +130,9 @@ pub(crate) struct Ring<'b> {
     calls: u64,
 }
 
-/// A completed request.
 #[derive(Debug, Clone, Copy)]
 struct Ended {
-    /// Its buffer.
     slot: usize,
-    /// Whether it was an `fsync`.
     is_sync: bool,
     /// The result of the kernel: transferred bytes, or a negative error number.
     result: i32,

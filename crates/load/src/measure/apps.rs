@@ -7,7 +7,6 @@ use crate::kinds::PhaseKind;
 use crate::phases::apps::{self, App, Parameters, Phase};
 use fsdyno_model::sample::{Better, Figure};
 
-/// Runs a phase.
 pub(super) fn run<E: Engine>(
     phase: Phase,
     kind: &PhaseKind,

@@ -8,7 +8,6 @@ use crate::phases::bonnie::{Bonnie, Phase};
 use fsdyno_model::evidence::CacheState;
 use fsdyno_model::units::Nanos;
 
-/// Runs a phase.
 pub(super) fn run<E: Engine>(
     phase: Phase,
     kind: &PhaseKind,

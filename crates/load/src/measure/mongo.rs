@@ -9,7 +9,6 @@ use crate::phases;
 use crate::phases::mongo::{Mongo, Parameters, Phase};
 use fsdyno_model::sample::{Better, Figure};
 
-/// Runs a phase.
 pub(super) fn run<E: Engine>(
     phase: Phase,
     kind: &PhaseKind,

@@ -55,7 +55,6 @@ pub fn check_share(
     op::check_share(found, &parameters, root, worker, most).map(Some)
 }
 
-/// Runs a phase.
 pub(super) fn run<E: Engine>(
     phase: Phase,
     kind: &PhaseKind,

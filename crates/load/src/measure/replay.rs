@@ -13,7 +13,6 @@ use rustix::fs::statvfs;
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// Runs the phase.
 pub(super) fn run<E: Engine>(
     kind: &PhaseKind,
     request: &mut Request<'_>,
@@ -104,7 +103,6 @@ fn nothing<E: Engine>(kind: &PhaseKind, request: &mut Request<'_>) -> Result<Mea
     })
 }
 
-/// The method, for reports.
 fn method(replay: &Replay, pace: Option<&String>) -> String {
     let pace = pace.map_or("afap", |pace| pace);
     let workers = replay.workers();

@@ -17,7 +17,6 @@ use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Runs a phase.
 pub(super) fn run<E: Engine>(
     kind: &'static PhaseKind,
     request: Request<'_>,

@@ -17,19 +17,16 @@ use std::sync::OnceLock;
 /// Repeats of a short measurement, of which the median is used.
 const REPEATS: usize = 9;
 
-/// The properties of the clock.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ClockFacts {
     /// The resolution that the system reports.
     pub resolution_ns: u64,
-    /// The cost of one reading.
     pub cost_ns: f64,
 }
 
 /// The cost of an engine in addition to the kernel's work.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct EngineCost {
-    /// The kind of phase.
     #[serde(rename = "phase")]
     pub kind: &'static str,
     /// Calls made to the engine.

@@ -2,8 +2,13 @@
 //! photo library, a build, a database log, container images.
 //!
 //! Each family has its own directory below the work directory, and its own files: `inventory` draws
-//! their sizes and the order of requests from a seed. `docs/workloads.md` names the source of each
-//! family. This module does not run the programs themselves.
+//! their sizes and the order of requests from a seed. This module does not run the programs
+//! themselves.
+//!
+//! Sources: `mail`: maildir(5) of qmail, Postfix virtual(8), Dovecot's maildir format. `web`: rsync(1).
+//! `photos`: the Thumbnail Managing Standard of freedesktop.org. `build`: git-checkout(1), gcc(1),
+//! ar(1), make(1). `database`: `PostgreSQL`, "Reliability and the Write-Ahead Log"; fio(1).
+//! `containers`: ostree(1), containerd, overlayfs.rst of the kernel.
 
 mod build;
 mod containers;
@@ -104,7 +109,6 @@ phases! {
 }
 
 impl Phase {
-    /// The name of one operation.
     pub fn operation(self) -> &'static str {
         self.name()
             .split_once('-')
@@ -130,7 +134,6 @@ impl Phase {
         }
     }
 
-    /// Whether it writes.
     pub const fn writes(self) -> bool {
         !matches!(self, Self::WebServe | Self::PhotosView | Self::BuildCheck)
     }
@@ -170,7 +173,6 @@ impl Phase {
         }
     }
 
-    /// Does the work of one worker.
     fn work<C: Calls>(self, calls: &mut C, worker: &mut Worker<'_>) -> Result<Tally, LoadError> {
         let work_dir = calls.open_work_dir(worker.job.root)?;
         let home = calls.open_dir(&work_dir, self.family().home())?;

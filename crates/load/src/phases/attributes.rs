@@ -33,7 +33,6 @@ pub struct AttributeWriter {
 /// The mode with which a file is created, and the attributes that are set later.
 #[derive(Debug, Clone, Copy)]
 pub struct Creation {
-    /// The mode to create it with.
     pub mode: u32,
     /// Whether the mode must be set at the end.
     exact: bool,
@@ -216,7 +215,6 @@ impl AttributeWriter {
         Ok(false)
     }
 
-    /// The warnings of all writers.
     pub fn warnings<'a>(all: impl Iterator<Item = &'a Self>) -> Vec<Warning> {
         let sums = |(refused, foreign), one: &Self| (refused + one.refused, foreign + one.foreign);
         let (refused, foreign) = all.fold((0, 0), sums);

@@ -73,7 +73,6 @@ impl Phase {
         }
     }
 
-    /// The name of one operation.
     fn operation(self) -> &'static str {
         match self {
             Self::CharWrite | Self::CharRead => "byte",
@@ -134,7 +133,6 @@ fn open_home<E: Calls>(engine: &mut E, job: &Job<'_>) -> Result<E::Dir, LoadErro
     Ok(home)
 }
 
-/// One pass of a phase.
 #[derive(Debug, Clone, Copy)]
 struct Pass {
     tally: Tally,
@@ -194,7 +192,6 @@ pub(crate) fn prepare(
     ready::files(phase, FileParameters::read(given), job)
 }
 
-/// The buffers of a phase.
 #[derive(Debug)]
 enum Buffers {
     Data(Data),
@@ -209,7 +206,6 @@ pub(crate) struct Bonnie {
     buffers: Buffers,
 }
 
-/// A completed phase.
 #[derive(Debug)]
 pub(crate) struct Done {
     /// Time until the last operation returned, including `fsync` if it writes to one file; per
@@ -217,12 +213,10 @@ pub(crate) struct Done {
     pub returned: Nanos,
     /// Time including `fsync` or `syncfs` if the phase ends with one; per pass.
     pub elapsed: Nanos,
-    /// The number of passes.
     pub passes: u64,
     /// User and system time of one pass.
     pub user: Nanos,
     pub system: Nanos,
-    /// The work of one pass.
     pub tally: Tally,
     pub figures: Vec<Figure>,
     /// Latencies of operations in all passes, and the progress of the first.
@@ -347,7 +341,6 @@ impl Bonnie {
         }
     }
 
-    /// The timelines of its workers.
     fn timelines(&self) -> impl Iterator<Item = &TimelineRecorder> {
         let (one, many) = match &self.buffers {
             Buffers::Data(data) => (None, &data.buffers[..]),
@@ -406,7 +399,6 @@ fn figures(timeline: &TimelineRecorder, sums: &Sums) -> Vec<Figure> {
     figures
 }
 
-/// The sums of all passes.
 struct Sums {
     bytes: u64,
     operations: u64,

@@ -15,7 +15,6 @@ use std::collections::HashMap;
 use std::ffi::{CStr, CString};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The kind `copy`.
 pub static KIND: PhaseKind = PhaseKind {
     writes: true,
     makes_tree: true,
@@ -27,7 +26,6 @@ pub static KIND: PhaseKind = PhaseKind {
     )
 };
 
-/// The phase, by the calls of one engine.
 pub(super) fn phase<C: Calls + Send>() -> TreePhase<C> {
     TreePhase {
         kind: &KIND,

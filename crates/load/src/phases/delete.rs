@@ -11,14 +11,12 @@ use fsdyno_model::sample::Tally;
 use std::ffi::CStr;
 use std::io;
 
-/// The kind `delete`.
 pub static KIND: PhaseKind = PhaseKind {
     writes: true,
     removes_tree: true,
     ..PhaseKind::on_tree("delete", "deletes the newest tree", PARAMETERS)
 };
 
-/// The phase, by the calls of one engine.
 pub(super) fn phase<C: Calls + Send>() -> TreePhase<C> {
     TreePhase {
         kind: &KIND,

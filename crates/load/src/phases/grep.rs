@@ -20,7 +20,6 @@ pub const DEFAULT_PATTERN: &str = "[Ll]ibtool";
 /// The maximum length of a line, bytes. A longer line is searched in parts of this size.
 const MAX_LINE_BYTES: usize = 64 << 20;
 
-/// The kind `grep`.
 pub static KIND: PhaseKind = PhaseKind {
     reads_data: true,
     searches: true,
@@ -31,7 +30,6 @@ pub static KIND: PhaseKind = PhaseKind {
     )
 };
 
-/// The phase, by the calls of one engine.
 pub(super) fn phase<C: Calls + Send>() -> TreePhase<C> {
     TreePhase {
         kind: &KIND,
@@ -72,7 +70,6 @@ pub(crate) struct Search {
 }
 
 impl Search {
-    /// Compiles the pattern.
     pub fn new(pattern: Option<&str>, buffer: Box<[u8]>) -> Result<Self, LoadError> {
         let pattern = pattern.unwrap_or(DEFAULT_PATTERN);
         let matcher = RegexMatcherBuilder::new()

@@ -24,14 +24,12 @@ pub(crate) const SLOWEST: &str = "latency max";
 /// Latencies as numbers, for transfer between processes.
 pub(crate) type Parts = (u64, u64, u64, Vec<(u64, u64)>);
 
-/// The latencies of one worker.
 #[derive(Debug)]
 pub(crate) struct Latencies {
     histogram: Histogram<u64>,
     /// The minimum and the maximum, exact: the histogram would round them.
     quickest: u64,
     slowest: u64,
-    /// The sum of all latencies.
     sum: u64,
     /// The start of the operation in flight, which is the end of the previous one.
     began: u64,

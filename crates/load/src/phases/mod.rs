@@ -168,7 +168,6 @@ where
     Ok(summed(calls + 1, tallies))
 }
 
-/// A tally with the calls of its engine.
 fn tally<E: Calls>(engine: &E, tally: Tally) -> Tally {
     Tally {
         calls: engine.calls(),

@@ -56,7 +56,6 @@ phases! {
 }
 
 impl Phase {
-    /// The name of one operation.
     pub fn operation(self) -> &'static str {
         self.name().strip_prefix("op-").unwrap_or(self.name())
     }
@@ -74,7 +73,6 @@ impl Phase {
         matches!(self, Self::RandomWrite | Self::RandomRead)
     }
 
-    /// Whether it writes.
     pub const fn writes(self) -> bool {
         !matches!(
             self,

@@ -181,7 +181,6 @@ impl<E: Calls, V: Shared<E>> Worker<'_, E, V> {
         }
     }
 
-    /// Pushes an entered directory.
     fn push(
         &mut self,
         dir: E::Dir,
@@ -341,7 +340,6 @@ mod tests {
     use crate::engines::null::{Facts, NullCalls};
     use fsdyno_model::sample::Tally;
 
-    /// Panics at a file.
     struct Panics {
         left: u64,
         tally: Tally,

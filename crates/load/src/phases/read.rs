@@ -10,7 +10,6 @@ use fsdyno_model::cancel::CancelToken;
 use fsdyno_model::sample::Tally;
 use std::ffi::CStr;
 
-/// The kind `read`.
 pub static KIND: PhaseKind = PhaseKind {
     reads_data: true,
     ..PhaseKind::on_tree(
@@ -20,7 +19,6 @@ pub static KIND: PhaseKind = PhaseKind {
     )
 };
 
-/// The phase, by the calls of one engine.
 pub(super) fn phase<C: Calls + Send>() -> TreePhase<C> {
     TreePhase {
         kind: &KIND,

@@ -6,7 +6,6 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// A name below a path.
 pub(super) fn below(path: &Path, name: &CStr) -> PathBuf {
     path.join(OsStr::from_bytes(name.to_bytes()))
 }

@@ -16,7 +16,6 @@ pub static KIND: PhaseKind = PhaseKind::on_tree(
     PARAMETERS,
 );
 
-/// The phase, by the calls of one engine.
 pub(super) fn phase<C: Calls + Send>() -> TreePhase<C> {
     TreePhase {
         kind: &KIND,

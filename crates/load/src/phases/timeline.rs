@@ -113,7 +113,6 @@ impl Slices {
 /// A timeline as numbers, for transfer between processes.
 pub(crate) type Parts = (latency::Parts, u32, Vec<Slice>);
 
-/// The timeline of one worker.
 #[derive(Debug)]
 pub(crate) struct TimelineRecorder {
     pub latencies: Latencies,
@@ -273,9 +272,8 @@ pub struct Recording {
 /// Merged recordings of one phase.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Merged {
-    /// The latencies of all operations.
     pub latencies: LatencyDistribution,
-    /// Their percentiles.
+    /// Percentiles of the latencies.
     pub figures: Vec<Figure>,
     /// The progress, in slices from the start of each process.
     pub progress: Progress,
@@ -297,7 +295,6 @@ impl Recording {
         }
     }
 
-    /// The number of operations.
     pub fn operations(&self) -> u64 {
         let ((.., counts), ..) = &self.parts;
         counts.iter().map(|(_, count)| count).sum()

@@ -27,14 +27,12 @@ use stream::Stream;
 /// The maximum size of arguments that exclude members: half of the limit of Linux (`ARG_MAX`).
 const MAX_EXCLUDED_BYTES: usize = 1 << 20;
 
-/// The kind `untar`.
 pub static KIND: PhaseKind = PhaseKind {
     needs: Needs::Archive,
     makes_tree: true,
     ..PhaseKind::standalone("untar", "unpacks the archive into a new tree", &[])
 };
 
-/// The phase, by the calls of one engine.
 pub(super) fn phase<C: Calls + Send>() -> TreePhase<C> {
     TreePhase {
         kind: &KIND,
@@ -178,7 +176,6 @@ fn entry_kind(member: &Member) -> EntryKind {
     }
 }
 
-/// Unpacks a regular file.
 fn file<E: Calls>(
     engine: &mut E,
     job: &Job<'_>,

@@ -13,7 +13,6 @@ use fsdyno_model::units::Bytes;
 use fsdyno_model::warning::{Warning, WarningKind};
 use std::collections::BTreeMap;
 
-/// Its name.
 const NAME: &str = "bonnie++";
 /// The supported version of the format, and its number of fields.
 const FORM: (&str, usize) = ("1.98", 50);
@@ -22,7 +21,6 @@ const SHORT: &str = "+++++";
 /// The mark in its processor column.
 const SHORT_SHARE: &str = "+++";
 
-/// The program.
 pub static BONNIE: Program = Program {
     kind: PhaseKind::standalone(
         NAME,

@@ -11,7 +11,6 @@ use fsdyno_model::warning::{Warning, WarningKind};
 use fsdyno_model::{Form, Parameter};
 use std::collections::BTreeMap;
 
-/// Its name.
 const NAME: &str = "dbench";
 /// The figure that it is judged by: its duration is always fixed.
 const THROUGHPUT: &str = "throughput";
@@ -25,7 +24,6 @@ const SWITCHES: [(&str, &str); 4] = [
     ("xattr", "--xattr"),
 ];
 
-/// The program.
 pub static DBENCH: Program = Program {
     kind: PhaseKind::standalone(
         NAME,

@@ -42,11 +42,9 @@ pub struct Program {
     pub version: &'static [&'static str],
     /// Completes the parameters with what only this machine and its user know: files and variables.
     complete: Option<Complete>,
-    /// The commands of a phase.
     commands: fn(&Task<'_>) -> Result<Commands, LoadError>,
     /// Parses the output of the timed command. The error is the expected text, and the text found.
     read: fn(&str) -> Result<ProgramReport, String>,
-    /// Its description in reports.
     describe: fn(&Task<'_>) -> String,
     /// The bytes of data it works on, if its parameters define them.
     data: fn(&BTreeMap<String, String>) -> Option<Bytes>,
@@ -55,7 +53,6 @@ pub struct Program {
     judged: fn(&BTreeMap<String, String>) -> Option<String>,
 }
 
-/// All programs.
 pub static ALL: &[&Program] = &[
     &exec::EXEC,
     &fio::FIO,
@@ -68,7 +65,6 @@ pub static ALL: &[&Program] = &[
 /// The format of a package's version, for a program that does not print its own.
 const VERSION_FORM: &str = "--showformat=${Package} ${Version}\n";
 
-/// The program of that name.
 pub fn find(name: &str) -> Option<&'static Program> {
     ALL.iter()
         .find(|program| program.kind.name == name)
@@ -78,16 +74,13 @@ pub fn find(name: &str) -> Option<&'static Program> {
 /// One phase of a program, as it is planned.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Task<'a> {
-    /// The directory it works in.
     pub directory: &'a Path,
     /// The newest tree, if there is one.
     pub tree: Option<&'a Path>,
-    /// Its parameters.
     pub parameters: &'a BTreeMap<String, String>,
 }
 
 impl Task<'_> {
-    /// The parameter with that name.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.parameters.get(name).map(String::as_str)
     }
@@ -98,12 +91,10 @@ impl Task<'_> {
     }
 }
 
-/// The commands of one phase.
 #[derive(Debug)]
 pub(crate) struct Commands {
     /// Untimed, before the cache state is set.
     pub before: Vec<ToolRun>,
-    /// Timed.
     pub timed: ToolRun,
 }
 
@@ -257,10 +248,8 @@ pub fn needs(phase: &PhasePlan, of_kind: Needs) -> Needs {
 /// A phase of a program in a work directory: its commands and its directory.
 pub(crate) struct Planned {
     pub program: &'static Program,
-    /// The directory it works in.
     pub directory: PathBuf,
     pub commands: Commands,
-    /// Its description in reports.
     pub method: String,
     /// The figures that a command is specified to print.
     figures: Vec<FigureSpec>,

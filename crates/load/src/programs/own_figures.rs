@@ -15,10 +15,8 @@ const LINES: usize = 5;
 /// The begin of a line that states a figure.
 const FIGURE: &str = "FIGURE";
 
-/// The specification of a figure.
 #[derive(Debug)]
 pub(super) struct FigureSpec {
-    /// Its name.
     pub name: String,
     unit: String,
     better: Option<Better>,
@@ -223,7 +221,6 @@ fn direction(word: &str) -> Option<Better> {
     }
 }
 
-/// The direction that a unit or a name implies.
 fn usual_direction(name: &str, unit: &str) -> Option<Better> {
     const HIGHER: [&str; 11] = [
         "tps",

@@ -16,10 +16,8 @@ use fsdyno_model::units::Bytes;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// Its name.
 const NAME: &str = "postmark";
 
-/// The program.
 pub static POSTMARK: Program = Program {
     kind: PhaseKind::standalone(
         NAME,

@@ -7,7 +7,6 @@ pub(super) fn decimal(text: &str) -> Option<f64> {
     (begins && all).then(|| text.parse().ok())?
 }
 
-/// A whole number.
 pub(super) fn whole(text: &str) -> Option<u64> {
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     digits.then(|| text.parse().ok())?

@@ -14,12 +14,10 @@ use fsdyno_model::sample::{Better, Figure};
 use fsdyno_model::units::Bytes;
 use std::collections::BTreeMap;
 
-/// Its name.
 const NAME: &str = "sysbench";
 /// The rate of all its requests: the figure that it is judged by if its duration is fixed.
 const EVENTS: &str = "events";
 
-/// The program.
 pub static SYSBENCH: Program = Program {
     kind: PhaseKind::standalone(
         "sysbench-fileio",

@@ -7,7 +7,6 @@ use fsdyno_model::disk_use::Point;
 use fsdyno_model::evidence::CacheState;
 use fsdyno_model::plan::{CopyMethod, PhasePlan};
 
-/// A phase of that kind.
 pub fn phase(kind: &str) -> PhasePlan {
     PhasePlan {
         label: kind.to_owned(),
@@ -19,7 +18,6 @@ pub fn phase(kind: &str) -> PhasePlan {
     }
 }
 
-/// Runs a phase in a work directory.
 pub fn run(work_dir: &mut WorkDir, engine: &str, phase: &PhasePlan) -> Result<Measured, LoadError> {
     run_by(work_dir, engine, phase, CopyMethod::ReadWrite)
 }

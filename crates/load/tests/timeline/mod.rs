@@ -7,7 +7,6 @@ use fsdyno_load::measure::{self, Measured};
 use fsdyno_model::cancel::CancelToken;
 use fsdyno_model::plan::PhasePlan;
 
-/// A phase with parameters.
 fn given(kind: &str, parameters: &str) -> PhasePlan {
     let pairs = parameters.split_whitespace();
     let pairs = pairs.map(|pair| pair.split_once('=').unwrap());

@@ -97,7 +97,6 @@ impl BlockCounters {
         }
     }
 
-    /// Requests in flight.
     pub(crate) fn in_flight(&self) -> u64 {
         self.devices.iter().map(|(_, stat)| stat.in_flight).sum()
     }

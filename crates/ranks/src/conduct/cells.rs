@@ -68,7 +68,6 @@ impl<G: Group, R: Record> RankRun<'_, G, R> {
         Wait::new(self.environment.alarm, limit, during)
     }
 
-    /// Runs all cells.
     pub fn all(&mut self) -> Result<End, Halt> {
         let cells = schedule(self.plan);
         let started_unix_ns = unix_now();

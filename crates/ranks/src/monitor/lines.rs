@@ -14,7 +14,6 @@ pub struct Lines {
     longest: usize,
 }
 
-/// The result of one read.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Read<T> {
     /// These messages; perhaps none.

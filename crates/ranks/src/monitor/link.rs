@@ -28,13 +28,11 @@ impl Record for Vec<Event> {
     }
 }
 
-/// A running monitor.
 #[derive(Debug)]
 pub struct Link {
     child: Child,
     stdin: Option<ChildStdin>,
     stdout: BufReader<ChildStdout>,
-    /// Its TCP port.
     pub port: u16,
     /// The name of the run, once it has begun.
     pub run: Option<String>,

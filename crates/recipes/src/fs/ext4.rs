@@ -19,7 +19,6 @@ const OWN: &[&str] = &[
     "dax",
 ];
 
-/// All mount options.
 static OPTIONS: [&str; SHARED.len() + JOURNAL.len() + OWN.len()] = joined(&[SHARED, JOURNAL, OWN]);
 
 /// ext4 with the defaults of mkfs.ext4.

@@ -128,7 +128,6 @@ fn is_directory(bytes: &[u8]) -> bool {
         && bytes.get(20..22) == Some(b"..")
 }
 
-/// The blocks of a file.
 fn blocks_of(inode: &[u8], block: u64, read: ReadAt<'_>) -> BTreeSet<u64> {
     let mut found = BTreeSet::new();
     let root = &inode[40..100];

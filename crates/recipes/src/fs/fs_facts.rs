@@ -37,7 +37,6 @@ pub struct Facts {
     /// That program as a person types it, without arguments that answer questions or change what is
     /// printed. Empty: the same.
     pub by_hand: &'static [&'static str],
-    /// Option grammar of that program.
     pub grammar: &'static MkfsGrammar,
     /// The kernel's mount type, if it is not the name.
     pub driver: Option<&'static str>,
@@ -48,7 +47,6 @@ pub struct Facts {
     pub unsafe_options: &'static [UnsafeOption],
     /// Keys of mount options that would make the kernel open another device or file.
     pub foreign: &'static [&'static str],
-    /// Names of its layouts.
     pub layouts: &'static [&'static str],
     /// Minimum size of a device with the default options.
     pub smallest: Bytes,
@@ -62,7 +60,6 @@ pub struct Facts {
     pub check_at_boot: Option<OnDevice>,
     /// The place of its check at boot in fstab(5); 0 without one.
     pub pass: u8,
-    /// The repair program.
     pub repair: Option<OnDevice>,
     /// The promises of its documentation about power cuts beyond POSIX.
     pub promises: &'static [Documented],

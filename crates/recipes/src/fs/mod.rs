@@ -46,47 +46,38 @@ pub trait Filesystem: Sync {
     /// Its facts. The operations below follow from them, unless a file system has its own.
     fn facts(&self) -> &Facts;
 
-    /// See [`Facts::name`].
     fn name(&self) -> &'static str {
         self.facts().name
     }
 
-    /// See [`Facts::title`].
     fn title(&self) -> &'static str {
         self.facts().title
     }
 
-    /// See [`Facts::kind`].
     fn kind(&self) -> FilesystemKind {
         self.facts().kind
     }
 
-    /// See [`Facts::capabilities`].
     fn capabilities(&self) -> Capabilities {
         self.facts().capabilities
     }
 
-    /// See [`Facts::options`].
     fn mount_options(&self) -> &'static [&'static str] {
         self.facts().options
     }
 
-    /// See [`Facts::foreign`].
     fn foreign_mount_options(&self) -> &'static [&'static str] {
         self.facts().foreign
     }
 
-    /// See [`Facts::layouts`].
     fn layouts(&self) -> &'static [&'static str] {
         self.facts().layouts
     }
 
-    /// See [`Facts::smallest`].
     fn smallest_bytes(&self) -> Bytes {
         self.facts().smallest
     }
 
-    /// See [`Facts::defragmenter`].
     fn defragmenter(&self) -> Option<&'static str> {
         self.facts().defragmenter
     }
@@ -164,7 +155,6 @@ pub trait Filesystem: Sync {
         make_on(by_hand(self.facts()), contender, first(devices))
     }
 
-    /// Mounts the file system.
     fn mount(&self, contender: &Contender, devices: &[String], target: &Path) -> Vec<Step> {
         mount_first(self.facts(), Vec::new(), contender, devices, target)
     }
@@ -294,7 +284,6 @@ pub struct Check {
 /// A request (ioctl(2)) to the control device of a driver.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Forget {
-    /// The control device.
     pub control: &'static str,
     /// The number of the request. The driver only reads its argument.
     pub request: u32,
@@ -324,7 +313,6 @@ pub static ALL: &[&dyn Filesystem] = &[
     &dir::Dir,
 ];
 
-/// The recipe of that name.
 pub fn find(name: &str) -> Option<&'static dyn Filesystem> {
     ALL.iter().copied().find(|fs| fs.name() == name)
 }

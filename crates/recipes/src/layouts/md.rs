@@ -4,12 +4,9 @@
 use super::Layout;
 use fsdyno_model::{Need, Requirement, Step};
 
-/// An array of devices.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Array {
-    /// Path of the array.
     pub device: String,
-    /// Steps that create the array.
     pub join: Vec<Step>,
     /// Steps that stop the array and erase its metadata.
     pub part: Vec<Step>,

@@ -38,7 +38,6 @@ pub static ALL: &[&Layout] = &[
     &linear::LINEAR,
 ];
 
-/// The layout with that name.
 pub fn find(name: &str) -> Option<&'static Layout> {
     ALL.iter().copied().find(|layout| layout.name == name)
 }

@@ -72,7 +72,6 @@ impl Assembler {
         self.code.push(word);
     }
 
-    /// A new label.
     pub fn label(&mut self) -> Label {
         self.labels.push(None);
         Label(self.labels.len() - 1)

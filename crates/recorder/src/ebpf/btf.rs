@@ -14,7 +14,6 @@ pub struct TaskOffsets {
     pub files: u32,
     /// Working and root directory.
     pub fs: u32,
-    /// Memory.
     pub mm: u32,
 }
 
@@ -154,7 +153,6 @@ pub fn offsets(btf: &[u8]) -> Option<Offsets> {
     })
 }
 
-/// The types of a kernel.
 struct Types<'b> {
     content: &'b [u8],
     strings: &'b [u8],

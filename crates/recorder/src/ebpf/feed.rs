@@ -220,7 +220,6 @@ impl<'t, W: Write> Feed<'t, W> {
         self.tracker.submitted(request, ring, made)
     }
 
-    /// The call of an event.
     fn call(&self, bytes: &[u8]) -> Option<Call> {
         let at = |place: usize| number(bytes, place);
         let entry = (*self.calls.get(usize::try_from(at(0) >> 32).ok()?)?)?;

@@ -46,7 +46,6 @@ const MAX_THREADS: u32 = 1 << 17;
 pub struct Observes {
     /// Requests of `io_uring`.
     pub requests: bool,
-    /// Page faults.
     pub faults: bool,
     /// Processes that join a control group.
     pub joins: bool,
@@ -55,7 +54,6 @@ pub struct Observes {
 /// Programs in the kernel, until this is dropped.
 #[derive(Debug)]
 pub struct Probes {
-    /// The tree.
     root: PathBuf,
     threads: OwnedFd,
     mapped: OwnedFd,

@@ -7,7 +7,6 @@ use std::collections::HashMap;
 /// A line, or a call that it completes.
 #[derive(Debug, Clone)]
 pub enum Event {
-    /// A call of the table.
     Call(Call),
     /// A thread created another.
     Fork {
@@ -29,16 +28,13 @@ pub enum Event {
         /// When it returned, ns since 1970.
         at_ns: u64,
     },
-    /// A thread ended.
     Exit {
-        /// The thread.
         tid: i32,
         /// When, ns since 1970.
         at_ns: u64,
     },
     /// A thread entered a call that has not returned yet.
     Seen {
-        /// The thread.
         tid: i32,
     },
 }
@@ -64,7 +60,6 @@ pub struct Parser {
 #[error("strace printed a line that cannot be interpreted")]
 pub struct Unreadable;
 
-/// A parsed argument.
 #[derive(Debug, Clone, PartialEq)]
 enum Argument {
     Number(u64),

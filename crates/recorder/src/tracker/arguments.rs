@@ -19,7 +19,6 @@ pub(super) enum Skip {
     Counted,
 }
 
-/// A path in the tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct InTree {
     pub id: PathId,

@@ -6,7 +6,6 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
-/// An open file description.
 #[derive(Debug)]
 pub(crate) struct Description {
     /// Its number in the recording. None outside the tree.
@@ -26,7 +25,6 @@ pub(crate) struct Descriptor {
     pub closes_expected: u32,
 }
 
-/// A table of descriptors.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Files(pub HashMap<i32, Descriptor>);
 
@@ -42,7 +40,6 @@ pub(crate) struct Directories {
 #[derive(Debug, Clone)]
 pub(crate) struct Region {
     pub length: u64,
-    /// Offset in the mapping.
     pub offset: u64,
     pub mapping: Rc<Mapping>,
 }
@@ -107,7 +104,6 @@ pub(crate) fn last(region: Region) -> Option<Mapping> {
     Rc::into_inner(region.mapping)
 }
 
-/// A thread.
 #[derive(Debug)]
 pub(crate) struct Task {
     pub thread: fsdyno_trace::ThreadId,

@@ -53,7 +53,6 @@ impl Sharing {
 /// An open file of a process that was running before the recording.
 #[derive(Debug, Clone)]
 pub struct OpenFile {
-    /// Its descriptor.
     pub number: i32,
     /// Absolute path.
     pub path: Vec<u8>,
@@ -95,7 +94,6 @@ pub struct Tracker<W: Write> {
     paths: HashMap<Vec<u8>, PathId>,
     /// Descriptions with a path in the tree, whose path changes when a directory is renamed.
     open: Vec<Weak<Description>>,
-    /// Requests in flight.
     pending: HashMap<RequestId, Pending>,
     /// Results of requests of `io_submit` that were received before their submission returned, with the
     /// time.
@@ -379,7 +377,6 @@ impl<W: Write> Tracker<W> {
         self.release_memory(thread, memory, at_ns)
     }
 
-    /// A thread ended.
     pub fn exit(&mut self, tid: i32, at_ns: u64) -> io::Result<()> {
         let Some(task) = self.tasks.remove(&tid) else {
             return Ok(());
@@ -449,7 +446,6 @@ impl<W: Write> Tracker<W> {
         self.write(thread, at_ns, at_ns, action, 0)
     }
 
-    /// A system call returned.
     pub fn call(&mut self, call: &Call) -> io::Result<()> {
         // ERESTARTSYS and its kin: the kernel repeats the call after a signal.
         if (-516..=-512).contains(&call.result) {
@@ -491,7 +487,6 @@ impl<W: Write> Tracker<W> {
         self.incomplete.insert(why);
     }
 
-    /// The recording.
     pub fn writer(&mut self) -> &mut Writer<W> {
         &mut self.writer
     }

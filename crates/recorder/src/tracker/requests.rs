@@ -10,7 +10,6 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 use std::rc::Rc;
 
-/// A request in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RequestId {
     /// A request of `io_uring`: its address in the kernel.
@@ -46,7 +45,6 @@ pub enum Unrecorded {
     AttributeOfPath,
     /// It requested no completion, so that its result is not known.
     NoCompletion,
-    /// It is for no file.
     NoFile,
     /// A kind that this version does not know.
     UnknownKind,
@@ -155,7 +153,6 @@ impl<W: Write> Tracker<W> {
         }
     }
 
-    /// A request ended.
     pub fn completed(&mut self, request: RequestId, result: i64, at_ns: u64) -> io::Result<()> {
         let Some(pending) = self.pending.remove(&request) else {
             if matches!(request, RequestId::Aio(..)) && self.early.len() < MAX_EARLY {
@@ -262,7 +259,6 @@ impl<W: Write> Tracker<W> {
         Ok(())
     }
 
-    /// Releases the files of a request.
     fn release_files(
         &mut self,
         thread: ThreadId,

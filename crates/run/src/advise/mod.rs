@@ -16,7 +16,6 @@ pub enum Feature {
     Snapshots,
     /// Checksums of data, not only of metadata.
     Checksums,
-    /// Compression of data.
     Compression,
     /// It can become smaller.
     Shrink,
@@ -33,7 +32,6 @@ pub enum Feature {
 }
 
 impl Feature {
-    /// All features.
     pub const ALL: [Self; 9] = [
         Self::Snapshots,
         Self::Checksums,
@@ -100,7 +98,6 @@ pub struct FeatureTable {
 }
 
 impl FeatureTable {
-    /// Reads the table.
     pub fn read() -> Result<Self, toml::de::Error> {
         toml::from_str(TABLE)
     }

@@ -20,7 +20,6 @@ pub fn metrics() -> impl Iterator<Item = FigureName> {
     FigureName::all().filter(may_decide)
 }
 
-/// A figure with its name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counter {
     pub name: String,
@@ -35,9 +34,7 @@ pub struct Counter {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Change {
-    /// It is larger.
     Rises,
-    /// It is smaller.
     Falls,
     /// The difference is within the threshold.
     None,
@@ -48,7 +45,6 @@ pub enum Change {
 /// The comparison of a commit with the good one, by the blocks of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Paired {
-    /// The result.
     pub change: Change,
     /// The ratio of the commit to the good one.
     pub ratio: f64,
@@ -68,7 +64,6 @@ impl fmt::Display for Paired {
     }
 }
 
-/// All figures of a phase.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Figures {
     /// The figures, in their order: of one cell, or medians over blocks.
@@ -133,7 +128,6 @@ impl Figures {
         self.value(metric.as_str())
     }
 
-    /// The value of a counter.
     pub fn value(&self, name: &str) -> Option<u64> {
         let mut counters = self.counters.iter();
         Some(counters.find(|one| one.name == name)?.value)

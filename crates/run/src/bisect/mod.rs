@@ -25,10 +25,8 @@ pub struct Question {
     pub threshold: f64,
 }
 
-/// The result of a commit.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Tried {
-    /// Its figures.
     Measured(Figures),
     /// It cannot be built or measured, for this reason.
     Skipped(String),
@@ -56,21 +54,16 @@ pub enum Judged {
     Skipped,
 }
 
-/// One step of the search.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Step {
     pub commit: String,
-    /// The role of the commit.
     pub role: Role,
-    /// Its result.
     pub tried: Tried,
-    /// Whether it has the change.
     pub judged: Judged,
     /// How many commits may still be the first with the change; 0 before the ends are known.
     pub left: usize,
 }
 
-/// The end of a search.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Found {
     /// The first commit with the change.
@@ -80,7 +73,6 @@ pub enum Found {
         before: String,
         /// The figures of that one.
         figures_before: Figures,
-        /// The figures of the commit.
         figures: Figures,
     },
     /// The first commit with the change is one of these; all but the last were skipped.
@@ -97,12 +89,7 @@ pub enum Found {
     /// The good commit, measured twice, does not have the same figures.
     NotExact(String),
     /// An end cannot be built or measured.
-    NoEnd {
-        /// Which end.
-        role: Role,
-        /// The reason.
-        why: String,
-    },
+    NoEnd { role: Role, why: String },
     /// An end has no such figure.
     NoFigure,
 }
@@ -115,7 +102,6 @@ pub trait Bench {
     /// The commits that may be the first bad one, those that halve the rest first; `bad` is among them.
     fn candidates(&mut self, bad: &str, good: &[String]) -> Result<Vec<String>, Self::Error>;
 
-    /// Builds and measures a commit.
     fn measure(&mut self, commit: &str, role: Role) -> Result<Tried, Self::Error>;
 
     /// Measures a commit again and describes the first difference; none if all is equal.

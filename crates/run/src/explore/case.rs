@@ -9,7 +9,6 @@ use std::fmt;
 /// and may be explored in another guest or on another machine.
 pub(super) const PARTS: u32 = 16;
 
-/// One case of a search.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Case {
     Program(Program),
@@ -27,7 +26,6 @@ pub struct Long {
     pub windows: u32,
     /// The seed of the sample of windows.
     pub seed: u64,
-    /// The number of this part.
     pub part: u32,
 }
 
@@ -38,7 +36,6 @@ pub struct Application {
     pub command: String,
     /// The shell command that checks the recovered files. It reads the acknowledged lines.
     pub check: String,
-    /// The number of this part.
     pub part: u32,
 }
 

@@ -19,11 +19,8 @@ pub struct Wrong {
     pub violation: Violation,
     /// Equal for violations of one cause.
     pub signature: String,
-    /// The description of the violation.
     pub message: String,
-    /// The messages of the kernel.
     pub kernel: Vec<String>,
-    /// The messages of the checker.
     pub checker: Option<String>,
     /// The second power cut after which it is seen, if it needs one.
     pub(super) interrupted: Option<(Interrupted, Selection)>,
@@ -103,11 +100,9 @@ pub(super) struct Found<'p> {
 /// The program that a second power cut interrupts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Interrupted {
-    /// The recovery by the kernel.
     Recovery,
     /// The checks before the mount.
     Checker,
-    /// The repair program.
     Repair,
 }
 
@@ -275,7 +270,6 @@ impl Found<'_> {
         }
     }
 
-    /// The counts and the findings of all states.
     pub fn results(mut self) -> (StateCounts, Vec<Finding>) {
         let signatures = self.findings.values();
         let scores: HashMap<&str, Score> = signatures

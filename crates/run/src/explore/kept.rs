@@ -18,9 +18,7 @@ pub enum KeepError {
     /// It cannot be written.
     #[error("cannot write {}: {cause}", path.display())]
     Write {
-        /// The file.
         path: PathBuf,
-        /// The I/O error.
         #[source]
         cause: io::Error,
     },
@@ -29,7 +27,6 @@ pub enum KeepError {
     Directory(#[from] Untrusted),
 }
 
-/// The kept files.
 pub(super) struct Kept {
     pub image: PathBuf,
     pub script: PathBuf,

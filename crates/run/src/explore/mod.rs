@@ -37,7 +37,6 @@ pub enum ExploreError {
     /// An image or a script cannot be kept.
     #[error(transparent)]
     Keep(#[from] KeepError),
-    /// A state that is not one of the program.
     #[error("{0}")]
     State(String),
     /// An application or its check fails without a power cut.
@@ -59,7 +58,6 @@ impl ExploreError {
 pub enum Programs {
     /// The setup of each is made when it is explored: there may be hundreds of thousands.
     Generated(Generated),
-    /// The programs of the user.
     Given(Vec<Program>),
     /// The parts of a long program.
     Long(Long),
@@ -104,7 +102,6 @@ impl Programs {
         }
     }
 
-    /// The number of programs.
     pub fn count(&self) -> u32 {
         let count = match self {
             Self::Generated(generated) => generated.total(),
@@ -114,7 +111,6 @@ impl Programs {
         u32::try_from(count).unwrap_or(u32::MAX)
     }
 
-    /// The case of a number.
     pub fn get(&self, number: u32) -> Option<Case> {
         match self {
             Self::Generated(generated) => generated.program(number as usize).map(Case::Program),
@@ -131,7 +127,6 @@ impl Programs {
     }
 }
 
-/// The promises of a contender.
 fn promises(contender: &Contender, search: &Search) -> Promises {
     let recipe = fsdyno_recipes::find(&contender.filesystem);
     let consistency = recipe.map(|recipe| recipe.facts().capabilities.consistency);

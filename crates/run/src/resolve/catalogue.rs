@@ -9,11 +9,9 @@ use fsdyno_model::{DatasetChoice, KernelChoice, Needs, Parameter};
 /// The names and capabilities for plans.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Catalogue {
-    /// The kinds of phases.
     pub kinds: Vec<KindEntry>,
     /// The names of the engines; the first is the default.
     pub engines: Vec<&'static str>,
-    /// The generated datasets.
     pub datasets: Vec<DatasetEntry>,
     /// File systems and layouts that this machine or user cannot provide, but a guest may.
     pub lacking: Vec<String>,
@@ -23,7 +21,6 @@ pub struct Catalogue {
     pub kernel: Option<KernelChoice>,
 }
 
-/// A kind of phase.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -31,7 +28,6 @@ pub struct Catalogue {
 )]
 pub struct KindEntry {
     pub name: &'static str,
-    /// The input it needs.
     pub needs: Needs,
     /// Whether it creates a new tree.
     pub makes_tree: bool,
@@ -64,7 +60,6 @@ impl KindEntry {
     }
 }
 
-/// A generated dataset.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DatasetEntry {
     pub name: &'static str,
@@ -93,7 +88,6 @@ pub enum DatasetForm {
     Archive,
     /// One file, or a few large ones.
     File,
-    /// No files.
     Nothing,
     /// The tree of a recording, with its operations.
     Recording,
@@ -119,7 +113,6 @@ impl Catalogue {
         }
     }
 
-    /// The kind of phase of that name.
     pub(super) fn kind(&self, name: &str) -> Result<&KindEntry, ConfigError> {
         self.kinds
             .iter()
@@ -137,7 +130,6 @@ impl Catalogue {
         Some(DatasetChoice::Generated(entry.name.to_owned()))
     }
 
-    /// The engine of that name.
     pub(crate) fn engine(&self, name: &str) -> Result<String, ConfigError> {
         if self.engines.contains(&name) {
             return Ok(name.to_owned());

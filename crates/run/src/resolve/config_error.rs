@@ -17,7 +17,6 @@ pub enum ConfigError {
         nearest: Vec<String>,
         known: Vec<String>,
     },
-    /// An invalid contender.
     #[error(transparent)]
     Recipe(#[from] RecipeError),
     /// A contender that cannot be parsed.

@@ -78,7 +78,6 @@ impl ContenderParser<'_> {
         Ok(ContenderSpec { contender, ..typed })
     }
 
-    /// A directory as a contender.
     pub fn directory(&self, path: &Path) -> Result<ContenderSpec, ConfigError> {
         let name = recipes::fs::ALL
             .iter()

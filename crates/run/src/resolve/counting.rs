@@ -11,10 +11,8 @@ use std::fmt;
 /// Which files have their extents counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Counting {
-    /// None.
     #[default]
     None,
-    /// All.
     All,
     /// Files larger than this.
     Above(Bytes),

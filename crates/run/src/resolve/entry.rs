@@ -139,9 +139,7 @@ impl<'de> Deserialize<'de> for PhaseTable {
 /// A string in short form, or a table in long form.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ShortOr<T> {
-    /// The short form.
     Short(String),
-    /// The long form.
     Long(T),
 }
 

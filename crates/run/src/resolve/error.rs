@@ -6,10 +6,8 @@ use std::fmt;
 use std::ops::Range;
 use std::path::PathBuf;
 
-/// An error of the resolver.
 #[derive(Debug, thiserror::Error)]
 pub enum ResolveError {
-    /// An argument is wrong.
     #[error("{argument}: {config_error}{}", help_in_brackets(config_error.help().as_deref()))]
     Argument {
         /// The argument, as it is typed (`--fs`).
@@ -23,7 +21,6 @@ pub enum ResolveError {
         path: PathBuf,
         source: std::io::Error,
     },
-    /// A plan file is wrong.
     #[error(transparent)]
     Plan(#[from] PlanFileError),
 }
@@ -46,11 +43,9 @@ impl ResolveError {
 pub struct PlanFileError {
     /// The path of the file as the user named it.
     pub path: String,
-    /// Its whole text.
     pub text: String,
     /// The position: a range of bytes.
     pub span: Range<usize>,
-    /// The problem.
     pub message: String,
     /// The remedy, if it is not in the message.
     pub help: Option<String>,

@@ -9,13 +9,10 @@ use super::work::{dataset_is_given, needs_no_dataset};
 use crate::resolve::options::RunOptions;
 use std::path::{Path, PathBuf};
 
-/// The settings of all layers.
 pub struct Layers<'a> {
     /// The settings of the command line.
     pub arguments: &'a RunOptions,
-    /// The settings of the plan file.
     pub plan: Option<PlanFile>,
-    /// The settings of the suite.
     pub suite: Option<PlanFile>,
     /// The resulting settings: each from the first layer that sets it.
     pub settings: RunOptions,

@@ -14,13 +14,11 @@ const DEFAULT_MAX_REPEATS: u32 = 60;
 /// The default time limit if nothing else limits the run: 10 minutes.
 const DEFAULT_BUDGET: Nanos = Nanos(600_000_000_000);
 
-/// The length of a run.
 pub struct Length {
     /// The number of blocks, or the minimum if the figures decide.
     pub repeats: u32,
     /// Whether the figures decide.
     pub adaptive: Option<Adaptive>,
-    /// The time limit.
     pub budget: Option<Nanos>,
 }
 

@@ -3,7 +3,6 @@
 use super::config_error::ConfigError;
 use std::path::{Path, PathBuf};
 
-/// Checks that a name is printable.
 pub fn check_name(what: &str, name: &str) -> Result<String, ConfigError> {
     if name.trim().is_empty() || name.contains(char::is_control) {
         let message = format!("the name of a {what} is empty or holds control characters");

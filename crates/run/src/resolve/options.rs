@@ -76,7 +76,7 @@ settings! {
         pub workload: Vec<Spanned<WorkloadTable>>;
 
         /// Phases to run, in order, instead of the suite's (`fsdyno list phases`)
-        #[arg(long, alias = "workload", value_name = "LIST", value_delimiter = ',',
+        #[arg(long, value_name = "LIST", value_delimiter = ',',
               help_heading = WORKLOAD)]
         #[serde(skip)]
         pub phases: Vec<String>;

@@ -11,13 +11,11 @@ use std::collections::{BTreeMap, HashMap};
 /// A parsed phase that may not have a label yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Draft {
-    /// The kind of phase.
     pub kind: String,
     /// The state of the caches at the start.
     pub cache: CacheState,
     /// The label, if the plan sets one.
     pub label: Option<String>,
-    /// The pattern of a search.
     pub pattern: Option<String>,
     /// The parameters of the kind, by name.
     pub parameters: BTreeMap<String, String>,
@@ -75,7 +73,6 @@ fn next_word(text: &str) -> (&str, &str) {
     }
 }
 
-/// The cache state of that name.
 pub fn cache_state(name: &str) -> Result<CacheState, ConfigError> {
     CacheState::from_name(name).ok_or_else(|| {
         let names = CacheState::ALL.map(CacheState::name);
@@ -108,7 +105,6 @@ pub fn parse_list(text: &str, catalogue: &Catalogue) -> Result<Vec<Draft>, Confi
         .collect()
 }
 
-/// The default phases of a dataset.
 pub fn default_for(form: DatasetForm, catalogue: &Catalogue) -> Result<Vec<Draft>, ConfigError> {
     let kinds: &[&str] = match form {
         DatasetForm::Archive => &["untar", "copy", "stat-walk", "grep", "read", "delete"],

@@ -35,7 +35,6 @@ use toml::de::DeTable;
 /// A plan file that was read and checked.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct PlanFile {
-    /// Its settings.
     pub options: RunOptions,
     /// Its contenders, and the lab of those that name one.
     pub contenders: Vec<ContenderSpec>,

@@ -70,16 +70,13 @@ pub(crate) use settings;
 
 /// The type of a field of settings: one value or none, or a list.
 pub(crate) trait Setting {
-    /// One value.
     type Value;
 
-    /// The values that are set.
     fn values(&self) -> &[Self::Value];
 
     /// This setting, or `lower` if this is not set.
     fn over(self, lower: Self) -> Self;
 
-    /// Whether it is set.
     fn is_set(&self) -> bool {
         !self.values().is_empty()
     }
@@ -111,7 +108,6 @@ impl<T> Setting for Vec<T> {
 
 /// A value whose flag and plan key are text.
 pub(crate) trait FromText: Sized {
-    /// Parses the text.
     fn from_text(text: &str) -> Result<Self, ConfigError>;
 }
 

@@ -7,7 +7,6 @@ use super::error::PlanFileError;
 use super::planfile::PlanFile;
 use std::path::Path;
 
-/// A built-in suite.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Suite {
     /// Its name on the command line.
@@ -100,13 +99,11 @@ pub static ALL: &[Suite] = &[
     },
 ];
 
-/// The suite of that name.
 pub fn find(name: &str) -> Option<&'static Suite> {
     ALL.iter().find(|suite| suite.name == name)
 }
 
 impl Suite {
-    /// Parses its plan file.
     pub fn read(&self, catalogue: &Catalogue) -> Result<PlanFile, PlanFileError> {
         // A suite contains no paths, but a copy of it may.
         let parser = ContenderParser {

@@ -5,7 +5,6 @@ use fsdyno_model::{Nanos, Vary};
 use fsdyno_run::RunOptions;
 use fsdyno_run::resolve::Varying;
 
-/// A change of empty settings.
 type Change = fn(&mut RunOptions);
 
 /// Changes, each with a part of the expected error.

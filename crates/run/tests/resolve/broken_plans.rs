@@ -3,7 +3,6 @@
 use crate::support::*;
 use fsdyno_run::resolve::{PlanFileError, ResolveError, resolve};
 
-/// The error of a plan file with that text.
 fn broken(text: &str) -> PlanFileError {
     let (_directory, path) = written(text);
     match resolve(&request(|r| r.plan = Some(path)), &catalogue()) {

@@ -29,7 +29,6 @@ pub enum CheckError {
          the superblock is damaged"
     )]
     Truncated { described: u64, bytes: u64 },
-    /// A read failed.
     #[error("cannot read {what}: {source}")]
     Read {
         /// The part that was not read.
@@ -38,7 +37,6 @@ pub enum CheckError {
     },
 }
 
-/// Result of a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verdict {
     pub geometry: Geometry,
@@ -46,13 +44,11 @@ pub struct Verdict {
     pub unmounted: bool,
     /// Number of files of all types except directories.
     pub files: u64,
-    /// Number of directories.
     pub directories: u64,
     /// Free fragments, including those of free blocks.
     pub free: u64,
     /// Descriptions of the first hundred inconsistencies.
     pub contradictions: Vec<String>,
-    /// Number of all inconsistencies.
     pub total: u64,
 }
 
@@ -238,7 +234,6 @@ impl<D: Read + Seek> Disk<'_, D> {
 
 /// A group as its descriptor defines it.
 struct Group {
-    /// The descriptor.
     block: Vec<u8>,
     /// Positions of its maps.
     maps: Maps,

@@ -14,7 +14,6 @@ pub(super) struct Row {
     pub figures: Result<Figures, String>,
 }
 
-/// A goal with its figure.
 pub(super) struct CheckedGoal {
     pub missed: bool,
     pub words: String,

@@ -57,7 +57,6 @@ pub enum Of {
     Wall,
 }
 
-/// The limit.
 #[derive(Debug, Clone, Copy)]
 pub enum Most {
     /// A ratio to the figure of the other program.

@@ -135,7 +135,6 @@ pub struct AdviseArgs {
 }
 
 impl AdviseArgs {
-    /// The time limit.
     pub fn budget(&self) -> Nanos {
         self.budget.unwrap_or(BUDGET)
     }

@@ -29,7 +29,6 @@ impl DiskFile {
         })
     }
 
-    /// Its path.
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -24,7 +24,6 @@ use std::cell::RefCell;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// The name of the runs.
 const NAME: &str = "advise";
 
 /// The model disk without `--disk`.
@@ -47,7 +46,6 @@ const DRAWS: f64 = 3.0;
 /// The share of the whole time that is kept for the variants of the model.
 const VARIANTS: f64 = 0.25;
 
-/// A stage of the measurements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
     /// All contenders with their defaults.
@@ -115,11 +113,9 @@ pub fn fitted(device: &Path, stop: &CancelToken) -> Result<(DeviceFit, DiskFile)
 
 /// Measures the contenders of a question, and counts the time.
 pub struct Measurer<'a> {
-    /// The question.
     pub question: &'a AdviceQuestion,
     /// The file of the model disk, if it was fitted or recorded.
     disk: Option<&'a Path>,
-    /// The recorded runs.
     recorded: &'a [ResultSet],
     /// The name of the advice, from its first run on.
     name: RefCell<Option<String>>,
@@ -183,7 +179,6 @@ impl<'a> Measurer<'a> {
         }
     }
 
-    /// The time limit of a stage.
     fn limit(&self, stage: Stage) -> Duration {
         let whole = self.budget;
         let comes_later = !matches!(stage, Stage::Variants | Stage::Validation);

@@ -14,13 +14,11 @@ use std::path::{Path, PathBuf};
 /// Everything that an advice needs to know before its first run.
 #[derive(Debug, Clone, Deserialize, Serialize)]
 pub struct AdviceQuestion {
-    /// The settings.
     pub args: AdviseArgs,
     /// The directory to which their paths are relative.
     pub directory: PathBuf,
     /// Whether contenders run in guests, in virtual time.
     pub in_guest: bool,
-    /// The contenders to measure.
     pub contenders: Vec<Contender>,
     /// The file systems and contenders that are not measured.
     pub dropped: Vec<Dropped>,
@@ -33,7 +31,6 @@ pub struct AdviceQuestion {
 pub struct RecordedAdvice {
     /// Its name: that of its first run.
     pub name: String,
-    /// Its question.
     pub question: AdviceQuestion,
     /// Its runs, in the order in which they began.
     pub runs: Vec<ResultSet>,

@@ -198,7 +198,6 @@ fn first_request(folder: &Path) -> String {
     format!("; the block traces in {} do not differ", folder.display())
 }
 
-/// The error of an interrupted search.
 pub fn interrupted(name: &str) -> CliError {
     CliError::new(
         Code::Interrupted,

@@ -13,7 +13,6 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// The file of the question.
 const QUESTION: &str = "question.json";
 
 /// The file that records that the repeat of the good commit was equal.
@@ -67,7 +66,6 @@ impl Search {
     }
 }
 
-/// The result of a commit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Attempt {
     pub commit: String,
@@ -81,9 +79,7 @@ pub struct Attempt {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "result")]
 pub enum AttemptResult {
-    /// The commit was measured.
     Measured {
-        /// The run in the store.
         run: String,
         kernel: PathBuf,
         /// The digest of all disk requests.
@@ -103,7 +99,6 @@ impl Attempt {
     }
 }
 
-/// The directory of a search.
 #[derive(Debug, Clone)]
 pub struct Kept {
     folder: PathBuf,
@@ -143,7 +138,6 @@ impl Kept {
         &self.folder
     }
 
-    /// The recorded result of a commit.
     pub fn attempt(&self, commit: &str) -> Result<Option<Attempt>, CliError> {
         read(&self.folder.join(Self::file(commit)))
     }

@@ -27,7 +27,6 @@ fn short(commit: &str) -> &str {
 /// The model processor that counts nothing.
 const FREE: &str = "free";
 
-/// This machine.
 pub struct Here<'a> {
     pub repository: Repository,
     pub search: &'a Search,
@@ -177,7 +176,6 @@ impl Here<'_> {
         }
     }
 
-    /// The result of a cell.
     fn result(&self, set: &ResultSet, kernel: PathBuf) -> Result<AttemptResult, CliError> {
         let cells = set.cells.iter();
         let unmeasured = cells.clone().find_map(|record| match &record.outcome {

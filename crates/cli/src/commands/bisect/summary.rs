@@ -13,17 +13,14 @@ use std::fmt::Write as _;
 /// The maximum number of listed counters.
 const COUNTERS: usize = 16;
 
-/// The limits of measurements in a guest with one processor.
 const LIMITS: &str = "The guest has one processor: waiting for locks between processors, and the \
     sharing of cache lines, stay invisible. Figures are exact for this model of the disk and the \
     processor.";
 
-/// The limits of a comparison in real time.
 const LIMITS_IN_REAL_TIME: &str = "Both kernels ran in real time, in guests with one processor and \
     disks in memory: waiting for locks between processors, the sharing of cache lines and the time \
     of disks stay invisible.";
 
-/// The limits of a metric.
 pub fn limits(metric: &FigureName) -> &'static str {
     if is_paired(metric) {
         LIMITS_IN_REAL_TIME
@@ -32,7 +29,6 @@ pub fn limits(metric: &FigureName) -> &'static str {
     }
 }
 
-/// A figure with its name and unit.
 pub fn figure(figures: &Figures, metric: &FigureName) -> String {
     let value = figures.of(metric).unwrap_or_default();
     let value = shown(value, is_in_nanoseconds(metric));
@@ -71,7 +67,6 @@ fn precise(ratio: f64) -> String {
     }
 }
 
-/// The result of a search.
 pub struct Guilty<'a> {
     pub search: &'a Search,
     pub about: &'a About,
@@ -87,7 +82,6 @@ pub struct Guilty<'a> {
 }
 
 impl Guilty<'_> {
-    /// The whole result.
     pub fn text(&self) -> String {
         let About {
             commit,

@@ -36,7 +36,6 @@ impl Directory {
         TrustedDir::create(&self.0.join("logs")).map_err(CliError::failure)
     }
 
-    /// The store of a shard that is complete.
     pub fn complete(&self, shard: Shard) -> PathBuf {
         self.0
             .join(format!("shard-{}-of-{}.db", shard.number, shard.of))
@@ -47,7 +46,6 @@ impl Directory {
         self.complete(shard).with_extension("part.db")
     }
 
-    /// The log of a shard.
     pub fn log(&self, number: &str) -> PathBuf {
         self.0.join("logs").join(format!("shard-{number}.log"))
     }

@@ -36,7 +36,6 @@ pub fn cluster(args: &ClusterArgs) -> Result<Code, CliError> {
     done.map(|()| Code::Ok)
 }
 
-/// The work that is distributed.
 struct Distributed {
     plan: Plan,
     shards: NonZeroU32,

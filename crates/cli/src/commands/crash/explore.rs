@@ -28,7 +28,6 @@ use std::time::{Duration, Instant};
 /// The time between two updates of the screen.
 const REDRAW: Duration = Duration::from_millis(500);
 
-/// The search of the arguments.
 pub(super) fn search(args: &CrashArgs, contenders: &[Contender]) -> Result<Search, CliError> {
     Ok(Search {
         programs: super::programs::source(args)?,
@@ -40,7 +39,6 @@ pub(super) fn search(args: &CrashArgs, contenders: &[Contender]) -> Result<Searc
     })
 }
 
-/// A new exploration.
 pub(super) fn fresh(
     args: &CrashArgs,
     lab: &GuestLab,

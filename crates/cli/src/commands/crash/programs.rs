@@ -17,7 +17,6 @@ const RECORDING: &[u8] = fsdyno_trace::MARK;
 /// The operations of a random program without a number.
 const STEPS: u32 = 50;
 
-/// The programs of the arguments.
 pub(super) fn source(args: &CrashArgs) -> Result<ProgramSource, CliError> {
     match (&args.ops, &args.exec, &args.check) {
         (None, Some(command), Some(check)) => Ok(ProgramSource::Application {

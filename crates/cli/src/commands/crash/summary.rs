@@ -11,7 +11,6 @@ const MAX_PRINTED: usize = 2;
 /// The maximum number of lines about the lost files of a power cut.
 const MAX_LOSSES: usize = 3;
 
-/// The progress of a series.
 pub struct Summaries<'a> {
     info: &'a SeriesInfo,
     bar: ProgressBar,

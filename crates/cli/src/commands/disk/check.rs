@@ -12,7 +12,6 @@ use serde::Serialize;
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// The JSON output.
 #[derive(Serialize)]
 struct Checked {
     #[serde(skip_serializing_if = "Option::is_none")]

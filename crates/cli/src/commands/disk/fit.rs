@@ -196,7 +196,6 @@ fn choose(fit: &Fit, model: Option<Model>) -> Result<&Fitted, CliError> {
     })
 }
 
-/// Opens a device for reading.
 fn open(path: &Path, stop: &CancelToken) -> Result<Device, CliError> {
     let file = DirectFile::open_read_only(path, stop).map_err(CliError::failure)?;
     if file.size() < MIN_DEVICE {
@@ -297,7 +296,6 @@ fn identity(path: &Path, effort: Effort) -> Result<Identity, CliError> {
     })
 }
 
-/// A fit as JSON.
 #[derive(Serialize)]
 struct Report<'a> {
     model: &'static str,
@@ -444,7 +442,6 @@ fn wrapped(keys: &[String]) -> String {
     lines.join("\n")
 }
 
-/// The profile with its error.
 pub fn profile_text(best: &Fitted) -> String {
     format!(
         "# Root mean square error of {} figures: {:.1} %\n{}{}",

@@ -303,7 +303,6 @@ fn directories(text: &mut String, summary: &Summary) {
     }
 }
 
-/// Heights of a bar.
 const BARS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 /// A row of the timeline: its name, the value of a slice, and the text of the largest value.

@@ -17,7 +17,6 @@ use std::path::Path;
 /// The faults of a disk that acknowledges every flush at once.
 const IGNORES_FLUSHES: &str = "[flush]\nignored = 1.0\n";
 
-/// An ablation and its rerun.
 pub struct AblationRun<'a> {
     pub published: &'static Published,
     pub table: &'a Table,

@@ -71,7 +71,6 @@ pub struct ExportArgs {
 }
 
 impl ExportArgs {
-    /// The files with their formats.
     pub fn files(&self) -> Vec<(Format, &Path)> {
         let files = [
             (Format::Json, &self.json),

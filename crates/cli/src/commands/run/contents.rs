@@ -14,9 +14,8 @@ use std::time::{Duration, Instant};
 /// Interval of the progress messages of a long read.
 const REPORT_EVERY: Duration = Duration::from_secs(5);
 
-/// The inputs that were read.
 pub struct Read {
-    /// Their content as a plan records it.
+    /// The content of the datasets, as a plan records it.
     pub contents: BTreeMap<String, DatasetContent>,
     /// The datasets, to detect changes during the run.
     pub datasets: Vec<Identity>,

@@ -20,9 +20,7 @@ use std::time::Instant;
 /// A kernel of the list, or several of a range.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ListedKernel {
-    /// A kernel that exists.
     Ready(KernelChoice),
-    /// Sources.
     Sources(KernelSource),
 }
 
@@ -92,7 +90,6 @@ fn of_one(args: &RunArgs, kernel: &ContenderKernel, stop: &CancelToken) -> Resul
     plan(&args.options, &kernel.program)
 }
 
-/// All kernels of the list, in order.
 fn items(kernels: &[ListedKernel]) -> Result<Vec<(String, Item)>, CliError> {
     let mut all = Vec::new();
     for kernel in kernels {
@@ -176,7 +173,6 @@ fn named(items: Vec<(String, Item)>, stop: &CancelToken) -> Result<Vec<Contender
     Ok(all)
 }
 
-/// The plan of a kernel.
 fn plan(options: &RunOptions, kernel: &KernelChoice) -> Result<Plan, CliError> {
     let options = RunOptions {
         lab: options.lab.clone().or(Some(LabChoice::Uml)),

@@ -44,9 +44,7 @@ pub struct Execution {
     pub erase: Erase,
     /// Print the plan and do not run it.
     pub dry_run: bool,
-    /// Format of the report.
     pub format: Format,
-    /// The report on the terminal.
     pub screen: ScreenArgs,
     /// Further files of the report.
     pub export: ExportArgs,
@@ -89,10 +87,8 @@ impl Execution {
     }
 }
 
-/// The end of a run.
 #[derive(Debug)]
 pub struct Ended {
-    /// The exit code.
     pub code: Code,
     /// The name of the run; `None` if nothing was executed.
     pub run: Option<String>,
@@ -287,7 +283,6 @@ struct Session {
     info: RunInfo,
     /// The cells recorded already.
     before: Vec<CellRecord>,
-    /// The cells to run.
     cells: Vec<Cell>,
     /// Whether all of them are retries of failed cells. The run then ends as it did before.
     retries_only: bool,
@@ -520,7 +515,6 @@ fn assembly_error(error: AssemblyError) -> CliError {
     CliError::new(code, error)
 }
 
-/// Prints the dry run of these cells.
 fn print_dry_run(plan: &Plan, preflight: &Preflight, cells: &[Cell]) -> Result<Ended, CliError> {
     let varies = plan.variation();
     let varies = varies.map_or(String::new(), |all| format!(" (each block varies {all})"));

@@ -16,11 +16,9 @@ use std::time::{Duration, Instant};
 pub struct Variants<'a> {
     /// The settings of the execution, without report.
     pub execution: Execution,
-    /// The path of the store.
     pub store: &'a Path,
     /// No variant begins if its end is expected after this time.
     pub until: Option<Instant>,
-    /// The request to stop.
     pub stop: &'a CancelToken,
 }
 
@@ -85,7 +83,6 @@ pub fn measure_all(
     variants.measure(&info.id, &info.plan.contenders)
 }
 
-/// The recorded run of a variant.
 fn recorded<'a>(variants: &'a [ResultSet], plan: &Plan) -> Option<&'a ResultSet> {
     let mut variants = variants.iter();
     variants.find(|one| {

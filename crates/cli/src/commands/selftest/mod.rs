@@ -15,7 +15,6 @@ use fsdyno_load::measure::{
 use serde::Serialize;
 use std::fmt::Write as _;
 
-/// The overhead of fsdyno.
 #[derive(Serialize)]
 struct Overhead {
     clock_resolution_ns: u64,

@@ -42,7 +42,6 @@ enum TrialVerdict {
     Inconclusive,
 }
 
-/// The summary of all experiments.
 #[derive(Debug, Serialize)]
 struct Trials {
     contender: String,

@@ -23,7 +23,6 @@ pub struct Collected {
     pub moved: u64,
 }
 
-/// The mapping.
 #[derive(Debug)]
 pub struct Map {
     /// Pages of a block over all units.
@@ -84,7 +83,6 @@ impl Map {
         held.resize(held.len().next_multiple_of(program), PADDING);
     }
 
-    /// Discards logical pages.
     pub fn discard(&mut self, pages: std::ops::Range<u32>) {
         let few = ((pages.end - pages.start) as usize) < self.places.len();
         if few {

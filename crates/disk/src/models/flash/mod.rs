@@ -19,7 +19,6 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 
 const SECTORS_OF_PAGE: u64 = PAGE / SECTOR;
 
-/// A flash disk.
 #[derive(Debug)]
 pub struct Flash {
     spec: FlashSpec,

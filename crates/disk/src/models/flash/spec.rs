@@ -4,7 +4,6 @@ use crate::values::{Impossible, size};
 use fsdyno_model::Bytes;
 use serde::Deserialize;
 
-/// Parameters of a flash disk.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FlashSpec {
@@ -17,13 +16,9 @@ pub struct FlashSpec {
     pub program_unit: Bytes,
     /// Program units per erase block.
     pub block_programs: u32,
-    /// Read time of a unit.
     pub read_us: f64,
-    /// Program time of a unit.
     pub program_us: f64,
-    /// Erase time of a unit.
     pub erase_us: f64,
-    /// Firmware overhead of a read.
     pub read_firmware_us: f64,
     /// Firmware overhead of a write into the buffer, or of a discard.
     pub write_firmware_us: f64,
@@ -33,7 +28,6 @@ pub struct FlashSpec {
     pub channel_mb_s: f64,
     /// Rate of the host link in each direction, MB/s (10^6).
     pub link_mb_s: [f64; 2],
-    /// Size of the write buffer.
     #[serde(deserialize_with = "size")]
     pub buffer: Bytes,
     /// Time that a partial program unit waits in the buffer for more data.
@@ -55,17 +49,14 @@ pub struct FlashSpec {
 pub const PAGE: u64 = 4096;
 
 impl FlashSpec {
-    /// Number of units.
     pub fn units(&self) -> u32 {
         self.channels * self.units_per_channel
     }
 
-    /// Pages per program unit.
     pub fn program_pages(&self) -> u64 {
         self.program_unit.0 / PAGE
     }
 
-    /// Checks for impossible values.
     pub(crate) fn check(&self, capacity: Bytes) -> Result<(), Impossible> {
         let whole = |key: &str, value: u32, most: f64| {
             Impossible::outside(format!("flash.{key}"), f64::from(value), 1.0, most)

@@ -8,12 +8,10 @@ use super::mechanics::{Mechanics, Position};
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// A read-ahead stream.
 #[derive(Debug, Clone)]
 struct Stream {
     /// First sector in the cache.
     start: u64,
-    /// Next sector to read.
     next: u64,
     /// Time at which it starts to pass the head.
     begins: u64,
@@ -30,7 +28,6 @@ pub struct Ahead {
     /// Number of segments and sectors per segment.
     most: usize,
     sectors: u64,
-    /// Sectors of the disk.
     end: u64,
 }
 

@@ -3,14 +3,12 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// A cached write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cached {
     /// First sector.
     pub sector: u64,
     /// Place in the order of submissions.
     pub order: u64,
-    /// Number of sectors.
     pub sectors: u64,
 }
 
@@ -25,7 +23,6 @@ pub struct Dirty {
 const NEAR: usize = 32;
 
 impl Dirty {
-    /// Cached sectors.
     pub fn sectors(&self) -> u64 {
         self.sectors
     }
@@ -35,7 +32,6 @@ impl Dirty {
         self.entries.is_empty()
     }
 
-    /// Adds a write.
     pub fn insert(&mut self, write: Cached) {
         self.entries
             .insert((write.sector, write.order), write.sectors);

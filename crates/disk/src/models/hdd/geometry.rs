@@ -4,7 +4,6 @@
 //! cylinder precede the next cylinder. Angles are nanoseconds of a revolution, so that a run of
 //! sectors ends exactly where the next one starts.
 
-/// Position of a sector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
     /// Cylinder, 0 is the outermost.
@@ -12,7 +11,6 @@ pub struct Place {
     pub head: u32,
     /// Sector within the track.
     pub sector: u64,
-    /// Sectors of this track.
     pub of_track: u64,
     /// Angle at which the track starts, in nanoseconds of the revolution.
     pub skew: u64,
@@ -26,7 +24,6 @@ struct Zone {
     of_track: u64,
 }
 
-/// The geometry of a disk.
 #[derive(Debug, Clone)]
 pub struct Geometry {
     zones: Vec<Zone>,
@@ -78,7 +75,6 @@ impl Geometry {
         self.start_ns = (self.turn_ns * u64::from(share)) >> 32;
     }
 
-    /// Sets the skews.
     #[must_use]
     pub fn skewed(self, track_skew_ns: u64, cylinder_skew_ns: u64) -> Self {
         Self {
@@ -88,7 +84,6 @@ impl Geometry {
         }
     }
 
-    /// Number of cylinders.
     pub fn cylinders(&self) -> u32 {
         self.cylinders
     }
@@ -98,12 +93,10 @@ impl Geometry {
         self.heads
     }
 
-    /// Nanoseconds of a revolution.
     pub fn turn_ns(&self) -> u64 {
         self.turn_ns
     }
 
-    /// Position of a sector.
     pub fn place(&self, sector: u64) -> Place {
         let next_zone = self
             .zones
@@ -125,7 +118,6 @@ impl Geometry {
         }
     }
 
-    /// First sector of a cylinder.
     pub fn first_of(&self, cylinder: u32) -> u64 {
         let next_zone = self
             .zones

@@ -10,7 +10,6 @@ use crate::arithmetic::{ms_to_ns, to_ns};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Position {
     pub cylinder: u32,
-    /// Active head.
     pub head: u32,
 }
 
@@ -30,17 +29,13 @@ pub struct Access {
     pub cylinders: u32,
     /// Seek, head switch and settle time.
     pub seek_ns: u64,
-    /// Rotational latency.
     pub rotation_ns: u64,
     /// Transfer time including track switches.
     pub transfer_ns: u64,
-    /// End time.
     pub ends: u64,
-    /// Final position of the arm.
     pub position: Position,
 }
 
-/// The mechanics of a disk.
 #[derive(Debug, Clone)]
 pub struct Mechanics {
     geometry: Geometry,

@@ -38,7 +38,6 @@ struct Job {
     taken: u64,
 }
 
-/// State of the controller.
 #[derive(Debug)]
 enum Controller {
     Idle,
@@ -61,7 +60,6 @@ enum ArmWork {
     Destage(Cached),
 }
 
-/// A hard disk.
 #[derive(Debug)]
 pub struct Hdd {
     mechanics: Mechanics,
@@ -349,7 +347,6 @@ impl Hdd {
         }
     }
 
-    /// Selects the next job.
     fn next_job(&self, now: u64) -> Option<usize> {
         let first = self.jobs.first()?;
         if self.jobs.len() == 1 || now - first.since > MAX_PASSED_OVER_NS {

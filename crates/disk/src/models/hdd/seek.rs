@@ -14,9 +14,7 @@ use serde::Deserialize;
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub enum SeekSpec {
-    /// The three-point form.
     ThreePoint(ThreePoint),
-    /// The two-piece form.
     TwoPiece(TwoPiece),
 }
 
@@ -28,7 +26,6 @@ pub struct ThreePoint {
     pub minimum_ms: f64,
     /// Mean over all pairs of cylinders.
     pub mean_ms: f64,
-    /// Full-stroke seek.
     pub full_ms: f64,
 }
 
@@ -36,13 +33,11 @@ pub struct ThreePoint {
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TwoPiece {
-    /// Constant of the short piece.
     pub short_ms: f64,
     /// Coefficient of the square root of the distance in the short piece.
     pub short_root_ms: f64,
     /// Last distance of the short piece.
     pub until_cylinders: u32,
-    /// Constant of the long piece.
     pub long_ms: f64,
     /// Coefficient of the distance in the long piece.
     pub long_cylinder_ms: f64,

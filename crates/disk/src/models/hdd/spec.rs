@@ -18,7 +18,6 @@ pub struct HddSpec {
     pub zones: u32,
     /// Sectors per track in the outermost and in the innermost zone.
     pub sectors_per_track: [u64; 2],
-    /// The seek curve.
     pub seek: SeekSpec,
     /// Head switch time within a cylinder.
     pub head_switch_ms: f64,
@@ -29,7 +28,6 @@ pub struct HddSpec {
     pub track_skew_ms: Option<f64>,
     /// Cylinder skew. Default: the shortest seek.
     pub cylinder_skew_ms: Option<f64>,
-    /// Controller overhead per command.
     pub command_overhead_ms: f64,
     /// Bus rate between host and disk, MB/s (10^6).
     pub bus_mb_s: f64,
@@ -60,12 +58,10 @@ pub enum Destage {
 }
 
 impl HddSpec {
-    /// Cache space for writes.
     pub fn write_room(&self) -> u64 {
         self.write_room.map_or(self.cache.0 / 2, |room| room.0)
     }
 
-    /// Checks for impossible values.
     pub fn check(&self) -> Result<(), Impossible> {
         let positive = [
             ("hdd.rpm", self.rpm, 60.0, 100_000.0),

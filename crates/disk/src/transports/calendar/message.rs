@@ -8,7 +8,6 @@ use std::os::fd::{AsFd, BorrowedFd};
 /// Bytes of a message: operation, sequence number, time.
 const LENGTH: usize = 16;
 
-/// Operation of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
     /// ACK: the previous message is done.
@@ -55,7 +54,6 @@ impl Operation {
     }
 }
 
-/// A time-travel message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Message {
     pub operation: Operation,
@@ -68,10 +66,8 @@ pub struct Message {
 /// A malformed message, or a connection error.
 #[derive(Debug, thiserror::Error)]
 pub enum MessageError {
-    /// The connection failed.
     #[error(transparent)]
     Stream(#[from] StreamError),
-    /// The operation is unknown.
     #[error("message {0}, which no kernel that travels in time sends")]
     Unknown(u32),
 }

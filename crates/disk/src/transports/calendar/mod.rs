@@ -56,7 +56,6 @@ pub enum CalendarError {
         disk: String,
         source: ConnectionError,
     },
-    /// No guest connected.
     #[error("no guest has come to the calendar for {} s", .0.as_secs())]
     NotConnected(Duration),
     /// The guest runs without disk requests or sleeps: it hangs.
@@ -71,7 +70,6 @@ pub enum CalendarError {
         "the guest sleeps for ever at {now} of virtual time: nothing is due that would wake it"
     )]
     Sleeps { now: Nanos },
-    /// The caller cancelled.
     #[error("stopped on request")]
     Stopped,
 }
@@ -312,7 +310,6 @@ impl Calendar<'_> {
         true
     }
 
-    /// The guest's requested time.
     fn requested_time(&self) -> Option<u64> {
         let request = if self.page.is_shared() {
             self.page.request()

@@ -14,7 +14,6 @@ use vm_memory::{Bytes, FileOffset, MmapRegion, VolatileMemory, VolatileSlice};
 /// Size of the shared memory: one page for the header and the client slots.
 const LENGTH: usize = 8192;
 
-/// Version of the layout.
 const VERSION: u32 = 2;
 
 /// Number of clients: the disks, counted as one, and the kernel.
@@ -43,7 +42,6 @@ const SHARES: u32 = 1;
 /// Request flag: the kernel requests to run.
 const HAS_REQUEST: u32 = 1;
 
-/// The shared page.
 #[derive(Debug)]
 pub struct Page {
     file: File,

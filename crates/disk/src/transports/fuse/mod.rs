@@ -39,7 +39,6 @@ pub enum FuseError {
     /// The kernel's device failed.
     #[error("the line to the kernel's FUSE: {0}")]
     Device(#[source] io::Error),
-    /// The wait failed.
     #[error(transparent)]
     Wait(#[from] StreamError),
     /// The kernel sent a malformed request.
@@ -60,7 +59,6 @@ pub trait Owner {
     fn receive(&mut self, disk: &mut Disk, served: Served, now: Nanos) -> Result<bool, StoreError>;
 }
 
-/// A request in flight.
 #[derive(Debug, Clone, Copy)]
 struct Open {
     /// Identifier of the request in the protocol.

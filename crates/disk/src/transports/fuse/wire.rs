@@ -52,42 +52,33 @@ const ZERO_RANGE: u32 = 0x10;
 /// Maximum number of requests in flight before the kernel throttles.
 const MAX_BACKGROUND: u16 = 256;
 
-/// The operation of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation<'a> {
     /// Version negotiation: the kernel's minor version (major 7) and its flags.
     Init {
-        /// Minor version.
         minor: u32,
-        /// Feature flags.
         flags: u32,
     },
     /// GETATTR: the size of the file.
     GetAttr,
-    /// Opens the file.
     Open,
-    /// Reads bytes.
     Read {
         /// Offset.
         at: u64,
         length: u32,
     },
-    /// Writes bytes.
     Write {
         /// Offset.
         at: u64,
-        /// Data.
         bytes: &'a [u8],
     },
     /// Flushes all written data to the medium.
     Fsync,
-    /// Discards a range.
     Discard {
         /// Offset.
         at: u64,
         length: u64,
     },
-    /// Zeroes a range.
     WriteZeroes {
         /// Offset.
         at: u64,
@@ -110,7 +101,6 @@ pub struct FuseRequest<'a> {
     pub operation: Operation<'a>,
 }
 
-/// A malformed request.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error("the kernel sent a request of {length} bytes that {what}")]
 pub struct Malformed {

@@ -55,7 +55,6 @@ impl Status {
     }
 }
 
-/// The operation of a chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
     /// Reads sectors from this one on into the buffers.
@@ -66,18 +65,14 @@ pub enum Operation {
     Flush,
     /// Returns the disk's identifier.
     Name,
-    /// Discards an extent.
     Discard {
         /// First sector.
         sector: u64,
-        /// Number of sectors.
         sectors: u64,
     },
-    /// Zeroes an extent.
     WriteZeroes {
         /// First sector.
         sector: u64,
-        /// Number of sectors.
         sectors: u64,
     },
     /// An invalid request, with the status to return.
@@ -102,7 +97,6 @@ pub struct Chain {
 }
 
 impl Chain {
-    /// Parses a chain.
     pub fn of(
         descriptors: DescriptorChain<&GuestMemoryMmap<()>>,
         memory: &Memory,
@@ -152,13 +146,11 @@ impl Chain {
         self.data.iter().map(|segment| segment.length).sum()
     }
 
-    /// Reads from the buffers.
     pub fn gather(&self, memory: &Memory, into: &mut [u8]) {
         // The constructor checked that the segments are in memory.
         let _ = gather(&memory.mapped, &self.data, into);
     }
 
-    /// Writes to the buffers.
     pub fn scatter(&self, memory: &Memory, bytes: &[u8]) {
         let mut rest = bytes;
         for segment in &self.data {
@@ -255,7 +247,6 @@ fn gather(mapped: &GuestMemoryMmap<()>, from: &[Segment], into: &mut [u8]) -> Op
     (filled == into.len()).then_some(())
 }
 
-/// Drops the first bytes.
 fn skip(segments: &mut Vec<Segment>, mut bytes: usize) {
     segments.retain_mut(|segment| {
         let part = segment.length.min(bytes);

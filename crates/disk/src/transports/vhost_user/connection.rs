@@ -17,33 +17,25 @@ use std::os::unix::net::UnixStream;
 /// Flag in a ring number: the message has no descriptor.
 const NO_DESCRIPTOR: u64 = 1 << 8;
 
-/// The error that ended a connection.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectionError {
     /// A malformed message, or a connection error.
     #[error(transparent)]
     Wire(#[from] WireError),
-    /// The memory table is invalid.
     #[error(transparent)]
     Memory(#[from] MemoryError),
-    /// The ring failed.
     #[error(transparent)]
     Ring(#[from] RingError),
     /// The guest used a feature that was not offered.
     #[error("it requested {what}, which was not offered")]
-    NotOffered {
-        /// The feature.
-        what: String,
-    },
+    NotOffered { what: String },
     /// The setup messages arrived in an invalid order.
     #[error("it {did} before {missing}")]
     TooSoon {
-        /// The message.
         did: &'static str,
         /// The message that must come first.
         missing: &'static str,
     },
-    /// The ring number is invalid.
     #[error("it named ring {0}, and there is one, ring 0")]
     NoSuchRing(u64),
 }
@@ -54,7 +46,6 @@ impl From<StreamError> for ConnectionError {
     }
 }
 
-/// The action that a message requires.
 #[derive(Debug, Default)]
 pub struct RequiredActions {
     /// Send this reply, or none if the guest does not wait for one.
@@ -127,7 +118,6 @@ impl Connection {
         Ok(wire::receive(&self.line, Timeout::SHORT)?)
     }
 
-    /// Executes a message.
     pub fn carry_out(&mut self, message: Message) -> Result<RequiredActions, ConnectionError> {
         let (number, need_reply) = (message.number, message.need_reply);
         let mut carried = RequiredActions::default();
@@ -281,7 +271,6 @@ impl Connection {
         }
     }
 
-    /// The descriptor in a ring message.
     fn descriptor(message: Message) -> Result<Option<OwnedFd>, ConnectionError> {
         let word = message.u64_at(0)?;
         if word & !NO_DESCRIPTOR != 0 {
@@ -327,7 +316,6 @@ impl Connection {
         Ok(self.ring.enable(memory, yes)?)
     }
 
-    /// Disables the ring.
     fn rest(&mut self) {
         if let Some(memory) = &self.memory {
             // Disabling a ring checks nothing and cannot fail.

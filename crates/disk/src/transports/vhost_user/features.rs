@@ -31,7 +31,6 @@ const SEGMENTS: u32 = 126;
 /// request.
 const SEGMENT: u32 = 4096;
 
-/// Maximum sectors of one discard.
 const DISCARD_SECTORS: u32 = 1 << 22;
 
 /// Readable bytes of the configuration space. Bytes beyond the known fields are zero.
@@ -54,7 +53,6 @@ pub struct Offer {
 }
 
 impl Offer {
-    /// Device feature bits.
     pub fn features(self) -> u64 {
         let mut bits = vec![
             PROTOCOL_FEATURES,
@@ -77,7 +75,6 @@ impl Offer {
             .fold(0, |features, bit| features | 1 << bit)
     }
 
-    /// Protocol feature bits.
     pub fn protocol(self) -> u64 {
         // Without this channel, User-mode Linux has no interrupt for its ring, even if it does not
         // use the channel.

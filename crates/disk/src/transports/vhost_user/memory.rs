@@ -11,7 +11,6 @@ const MAX_REGIONS: usize = 8;
 /// Bytes of a region in the message: guest address, size, user address, file offset.
 const REGION: usize = 32;
 
-/// An invalid memory table.
 #[derive(Debug, thiserror::Error)]
 pub enum MemoryError {
     /// The message has the wrong size.
@@ -42,7 +41,6 @@ struct PeerRegion {
     size: u64,
 }
 
-/// Memory of a guest.
 #[derive(Debug)]
 pub struct Memory {
     /// Regions by guest address.

@@ -12,7 +12,6 @@ use std::ops::AddAssign;
 use virtio_queue::{Queue, QueueOwnedT, QueueT};
 use vm_memory::GuestAddress;
 
-/// Maximum size of a ring.
 pub const MAX_QUEUE_SIZE: u16 = 1024;
 
 /// A ring error that ends the service of the ring.
@@ -38,11 +37,8 @@ pub enum RingError {
 /// Counters of requests and results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Served {
-    /// Number of reads.
     pub reads: u64,
-    /// Number of writes.
     pub writes: u64,
-    /// Number of flushes.
     pub flushes: u64,
     /// Number of discard and write-zeroes requests.
     pub others: u64,
@@ -79,7 +75,6 @@ pub struct Ring {
     /// Requests completed without the disk, not yet in the used ring.
     answered: VecDeque<(Chain, Status)>,
     buffer: Vec<u8>,
-    /// Request counters.
     pub served: Served,
 }
 
@@ -104,7 +99,6 @@ impl Ring {
         })
     }
 
-    /// Sets the number of entries.
     pub fn set_places(&mut self, places: u32) -> Result<(), RingError> {
         let places = u16::try_from(places).map_err(|_| RingError::Misplaced)?;
         Ok(self.queue.try_set_size(places)?)
@@ -139,7 +133,6 @@ impl Ring {
         self.queue.set_event_idx(yes);
     }
 
-    /// Enables or disables the ring.
     pub fn enable(&mut self, memory: &Memory, yes: bool) -> Result<(), RingError> {
         self.queue.set_ready(yes);
         if yes && !self.queue.is_valid(&memory.mapped) {
@@ -332,7 +325,6 @@ mod tests {
         (at, length, flags, next)
     }
 
-    /// Header of a request.
     fn head() -> impl Strategy<Value = (u32, u64)> {
         let kind = prop_oneof![0_u32..16, any::<u32>()];
         (kind, prop_oneof![0..SECTORS + 2, any::<u64>()])

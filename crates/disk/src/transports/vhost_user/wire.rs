@@ -76,7 +76,6 @@ impl FrontendRequest {
     }
 }
 
-/// A complete message.
 #[derive(Debug)]
 pub struct Message {
     /// The request, or none if unknown.
@@ -112,16 +111,12 @@ impl Message {
 /// A malformed message, or a connection error.
 #[derive(Debug, thiserror::Error)]
 pub enum WireError {
-    /// The connection failed.
     #[error(transparent)]
     Stream(#[from] StreamError),
-    /// The header is invalid.
     #[error("a message with flags {flags:#x}, which vhost-user version 1 does not define")]
     Flags { flags: u32 },
-    /// The payload is too long.
     #[error("message {number} announces {length} bytes, and none is longer than {MAX_PAYLOAD}")]
     Long { number: u32, length: u32 },
-    /// The payload is too short.
     #[error("message {number} has {length} bytes, fewer than its header states")]
     Short { number: u32, length: usize },
 }
@@ -165,7 +160,6 @@ fn framed(number: u32, flags: u32, payload: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Encodes a reply.
 pub fn reply(number: u32, payload: &[u8]) -> Vec<u8> {
     framed(number, REPLY, payload)
 }

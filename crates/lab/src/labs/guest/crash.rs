@@ -23,7 +23,6 @@ const WRITING: (Duration, Duration) = (Duration::from_millis(200), Duration::fro
 /// The size of each disk: every file system can be made on it.
 const DISK: Bytes = Bytes(1 << 30);
 
-/// One crash test.
 #[derive(Debug, Clone, Copy)]
 pub struct CrashTest<'a> {
     /// The file system under test.
@@ -45,7 +44,6 @@ impl CrashTest<'_> {
 
 /// The result of the writes before a power cut.
 pub(super) struct Written {
-    /// The description of the guest.
     pub guest: String,
     /// How many operations were acknowledged.
     pub acknowledged: u64,

@@ -49,7 +49,6 @@ const LAST_LINES: usize = 8;
 /// The reason why the guest lab cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum GuestLabError {
-    /// No guest can be started.
     #[error(transparent)]
     Guest(#[from] GuestError),
     /// An image or a file on the host cannot be created.
@@ -76,7 +75,6 @@ pub enum GuestLabError {
         /// The failure, with the last lines of its console.
         what: String,
     },
-    /// The user cancelled.
     #[error("stopped on request")]
     Stopped,
 }
@@ -365,7 +363,6 @@ impl GuestLab {
             .collect()
     }
 
-    /// The directory of a cell.
     fn scratch_of(&self, notes: &mut Notes<'_>, cell: Cell) -> Result<Scratch, CellEnd> {
         let path = self.place(&cell.index.to_string());
         let step = Step::MakeDirectory { path: path.clone() };
@@ -415,7 +412,6 @@ pub fn cell_memory(plan: &Plan) -> Bytes {
     each.max().unwrap_or(Bytes(0))
 }
 
-/// The number of devices of a contender.
 fn devices_of(contender: &Contender) -> u32 {
     if fsdyno_recipes::on_blocks(contender) {
         contender.layout.devices
@@ -424,7 +420,6 @@ fn devices_of(contender: &Contender) -> u32 {
     }
 }
 
-/// The path of a disk image.
 fn disk(scratch: &Path, number: u32) -> PathBuf {
     scratch.join(format!("disk{number}.img"))
 }

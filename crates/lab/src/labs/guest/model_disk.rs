@@ -12,7 +12,6 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Sender, channel};
 use std::thread::{self, JoinHandle};
 
-/// The disks of one guest.
 pub struct OnModelDisk {
     sockets: Vec<PathBuf>,
     threads: Vec<JoinHandle<Result<ServedDiskReport, String>>>,

@@ -46,7 +46,6 @@ impl PendingKernels {
         self.ends().contains_key(name)
     }
 
-    /// Reports the end of a build.
     pub fn end(&self, name: &str, result: BuildResult) {
         self.ends().insert(name.to_owned(), Some(result));
         self.0.ended.notify_all();

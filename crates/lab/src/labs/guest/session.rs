@@ -29,7 +29,6 @@ const EXIT_TIMEOUT: Duration = Duration::from_secs(10);
 /// The reason why a session with a guest ended early.
 #[derive(Debug)]
 pub enum SessionError {
-    /// The user cancelled.
     Stopped,
     /// The guest refused the task, with its reason.
     Refused(String),
@@ -47,7 +46,6 @@ impl From<io::Error> for SessionError {
     }
 }
 
-/// A guest and the connection to it.
 pub struct GuestSession<'a> {
     // The socket is closed before the guest is ended.
     writer: FrameWriter<UnixStream>,

@@ -43,7 +43,6 @@ const GONE: Duration = Duration::from_secs(2);
 
 /// The disks of a guest and the calendar that keeps their time, in its directory.
 pub(super) struct TimedDisks {
-    /// The socket of the calendar.
     pub calendar: UnixListener,
     pub calendar_disks: Vec<CalendarDisk>,
     /// Whether they have volatile caches.
@@ -282,15 +281,12 @@ impl GuestLab {
 
 /// The reason why a guest did not complete its task.
 pub(super) enum NoRecord {
-    /// The user cancelled.
     Stopped,
-    /// It refused, with its reason.
     Refused(String),
     /// The failure, or the unexpected message.
     Gone(String),
 }
 
-/// The description of a guest.
 pub(super) fn about(word: &GuestMessage) -> Option<String> {
     let GuestMessage::Ready {
         kernel,

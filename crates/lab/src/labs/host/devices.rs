@@ -75,7 +75,6 @@ impl HostExecutor<'_, '_> {
         Ok(target.clone())
     }
 
-    /// Makes one image file.
     fn image_file(
         &mut self,
         job: &Job<'_>,
@@ -209,7 +208,6 @@ impl HostExecutor<'_, '_> {
         Ok(vec![joined.device])
     }
 
-    /// Stops the combined device.
     pub(super) fn stop_array(&mut self) -> Result<(), CellEnd> {
         let Some((array, steps)) = self.array.take() else {
             return Ok(());

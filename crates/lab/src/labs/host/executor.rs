@@ -228,7 +228,6 @@ impl<'a, 'n> HostExecutor<'a, 'n> {
             .map_err(|e| self.notes.halt(e.to_string(), e.errno()))
     }
 
-    /// Unmounts what this mounted.
     fn unmount(&mut self, mounted: Option<Mounted>) -> Result<(), CellEnd> {
         let Some(mounted) = mounted else {
             return Ok(());

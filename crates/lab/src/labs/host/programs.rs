@@ -45,7 +45,6 @@ impl HostExecutor<'_, '_> {
         self.program(argv, &[0]).map(drop)
     }
 
-    /// Releases the held pool.
     pub(super) fn release_pool(&mut self) -> Result<(), CellEnd> {
         let Some(held) = self.pool.take() else {
             return Ok(());

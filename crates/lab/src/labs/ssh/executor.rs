@@ -46,7 +46,6 @@ pub(super) struct SshExecutor<'a, 'n> {
     pub work_dir: WorkDir,
 }
 
-/// A path as a word.
 pub(super) fn word(path: &Path) -> String {
     shell_line(&[path.display().to_string()])
 }
@@ -82,7 +81,6 @@ impl<'a, 'n> SshExecutor<'a, 'n> {
         output.map_err(|error| self.connection_lost(&error))
     }
 
-    /// The failure of a cell that lost its connection.
     pub fn connection_lost(&self, error: &SshError) -> CellEnd {
         match error {
             SshError::Stopped => CellEnd::Stopped,
@@ -96,7 +94,6 @@ impl<'a, 'n> SshExecutor<'a, 'n> {
         self.notes.program(&argv, &finished(output));
     }
 
-    /// The failure of a script.
     pub fn failed(&self, line: &str, output: &ScriptOutput) -> CellEnd {
         let message = finished(output).failure(&[line.to_owned()]);
         // Quoted as one word, because it is already a line.
@@ -256,7 +253,6 @@ fn finished(output: &ScriptOutput) -> Finished {
     }
 }
 
-/// The line that releases a held pool.
 pub(super) fn release_line(pool: &Pool) -> String {
     let (held, release) = (shell_line(&pool.held), shell_line(&pool.release));
     format!("! {held} >/dev/null 2>&1 || {release}")

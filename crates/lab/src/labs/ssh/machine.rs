@@ -16,7 +16,6 @@ use fsdyno_recipes::layouts;
 /// The programs that every cell needs there.
 const PROGRAMS: &str = "cp rm tar cat find grep ps wc tail df sync mkdir";
 
-/// Another machine.
 #[derive(Clone)]
 pub(super) struct Machine {
     /// None if there is no dialect for its system.

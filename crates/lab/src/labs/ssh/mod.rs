@@ -34,10 +34,8 @@ use std::path::{Path, PathBuf};
 /// The reason why a plan cannot be run on another machine.
 #[derive(Debug, thiserror::Error)]
 pub enum SshLabError {
-    /// The connection failed.
     #[error(transparent)]
     Ssh(#[from] SshError),
-    /// A program is missing there.
     #[error("on {place} there is no program `{program}`, which every cell needs")]
     NoProgram { place: String, program: String },
     /// No program there prints the time precisely enough.
@@ -80,7 +78,6 @@ pub struct SshLab {
     connection: Option<Connection>,
 }
 
-/// The state of one connection.
 struct Connection {
     session: Session,
     directory: String,

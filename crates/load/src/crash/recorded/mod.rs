@@ -28,7 +28,6 @@ const MAX_LINKS: usize = 8;
 
 const UNIT: u64 = content::UNIT as u64;
 
-/// A recording as a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordedProgram {
     /// The program. Its setup makes the part of the recorded tree that the operations use.
@@ -60,7 +59,6 @@ pub fn recorded_program(recording: &Recording) -> RecordedProgram {
     }
 }
 
-/// An open file.
 struct Open {
     inode: InodeId,
     position: u64,
@@ -89,7 +87,6 @@ struct Translation<'r> {
     number: u32,
     /// The entries of the recorded tree that are made, each with its inode.
     entries: BTreeMap<InodeId, PathId>,
-    /// The inodes that operations use.
     used: BTreeSet<InodeId>,
     in_setup: bool,
     setup: Vec<Operation>,

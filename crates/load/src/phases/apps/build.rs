@@ -156,7 +156,6 @@ fn directories(worker: &Worker<'_>) -> usize {
     worker.inventory.items.len().div_ceil(PER_DIRECTORY)
 }
 
-/// The sources in a directory.
 fn sources(worker: &Worker<'_>, directory: usize) -> std::ops::Range<usize> {
     let end = worker.inventory.items.len();
     directory * PER_DIRECTORY..((directory + 1) * PER_DIRECTORY).min(end)

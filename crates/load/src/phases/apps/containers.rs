@@ -53,7 +53,6 @@ fn in_container(container: usize, name: &'static str) -> [Part; 3] {
     [Text("c"), Number(container), Text(name)]
 }
 
-/// The files of a layer.
 fn files_of(worker: &Worker<'_>, layer: usize) -> std::ops::Range<usize> {
     let items = &worker.inventory.items;
     let first = items.partition_point(|item| item.group < layer);

@@ -94,7 +94,6 @@ pub(super) fn messages(worker: &Worker<'_>, mailbox: usize) -> Range<usize> {
     first..by_mailbox.partition_point(|number| group(number) <= mailbox)
 }
 
-/// The mailboxes of a worker.
 fn mailboxes(worker: &Worker<'_>) -> Range<usize> {
     worker.share(worker.parameters.groups)
 }

@@ -18,7 +18,6 @@ pub(crate) struct Parameters {
     pub checkpoint: usize,
     /// Bytes of the table.
     pub size: u64,
-    /// Concurrent workers.
     pub workers: usize,
 }
 

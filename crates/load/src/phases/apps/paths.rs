@@ -7,7 +7,6 @@ const MAX_PATH_BYTES: usize = 120;
 /// The digits of a number.
 const DIGITS: u32 = 7;
 
-/// A part of a path.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Part {
     Text(&'static str),

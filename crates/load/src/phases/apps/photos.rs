@@ -17,7 +17,6 @@ fn thumbnail(number: usize) -> [Part; 2] {
     [Text("thumbnails/t"), Number(number)]
 }
 
-/// Writes all photos.
 pub(super) fn import<C: Calls>(steps: &mut Steps<'_, '_, C>) -> Result<(), LoadError> {
     for number in steps.items() {
         let bytes = steps.inventory.items[number].bytes;

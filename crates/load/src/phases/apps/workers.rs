@@ -24,7 +24,6 @@ pub(crate) struct App {
     buffers: Vec<WorkerBuffers>,
 }
 
-/// The buffers of one worker.
 #[derive(Debug)]
 pub(super) struct WorkerBuffers {
     /// Random bytes, from which files are filled.
@@ -38,7 +37,6 @@ pub(super) struct WorkerBuffers {
     pub other: PathBuffer,
 }
 
-/// One worker.
 pub(super) struct Worker<'a> {
     pub job: &'a Job<'a>,
     pub parameters: &'a Parameters,
@@ -104,7 +102,6 @@ impl App {
         TimelineRecorder::joined(self.buffers.iter().map(|buffers| &buffers.timeline))
     }
 
-    /// Runs the phase.
     pub fn run<C: Calls + Send>(
         &mut self,
         calls: &mut C,

@@ -18,7 +18,6 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use std::ffi::CStr;
 
 pub(super) const FILE: &CStr = c"data";
-/// The mode of the file.
 pub(super) const MODE: u32 = 0o600;
 
 /// The buffers of the phases on one file, allocated before the clock starts.
@@ -210,7 +209,6 @@ pub(super) fn drain<E: Calls>(
     Ok(pass)
 }
 
-/// A tally of one file.
 pub(super) fn one_file(bytes: u64) -> Tally {
     Tally {
         files: 1,

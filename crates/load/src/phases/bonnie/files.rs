@@ -19,7 +19,6 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use std::ffi::{CStr, CString};
 use std::io;
 
-/// The mode of the files.
 const MODE: u32 = 0o600;
 /// The maximum number of hard links of one file: some file systems allow 32,000 or 65,000.
 const NAMES: u64 = 30_000;
@@ -69,7 +68,6 @@ impl Places {
     }
 }
 
-/// One file.
 #[derive(Debug)]
 struct File {
     name: Name,

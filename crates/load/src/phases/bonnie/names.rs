@@ -9,7 +9,6 @@ use std::ffi::CStr;
 const NUMBER: usize = 10;
 /// The maximum number of random letters and digits.
 const RANDOM: usize = 12;
-/// Their alphabet.
 const LETTERS: &[u8; 62] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
 
 /// The part of a name that is first, and the order in which files are accessed and deleted.

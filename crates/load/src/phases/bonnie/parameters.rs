@@ -40,7 +40,6 @@ pub struct DataParameters {
 /// The kind of the created entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Made {
-    /// Regular files.
     Files,
     HardLinks,
     /// Symbolic links.
@@ -50,13 +49,11 @@ pub enum Made {
 /// Parameters of the phases on many files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileParameters {
-    /// The number of files.
     pub files: u64,
     /// The smallest size, bytes.
     pub least: u64,
     /// The largest size, bytes.
     pub most: u64,
-    /// The number of their directories.
     pub directories: u64,
     /// The kind of the created entries.
     pub made: Made,

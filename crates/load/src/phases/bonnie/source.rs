@@ -8,7 +8,6 @@ use fsdyno_datasets::seed::Seed;
 /// The size of the data pool, in pieces.
 const PIECES: usize = 4;
 
-/// A source of data.
 #[derive(Debug)]
 pub(super) struct Source {
     pool: Buffer,

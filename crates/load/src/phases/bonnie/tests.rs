@@ -26,7 +26,6 @@ fn value(done: &Done, name: &str) -> f64 {
     found.unwrap_or_else(|| panic!("no {name}")).value
 }
 
-/// All files of an order.
 fn standing(root: &Path, order: &str) -> Vec<PathBuf> {
     let Ok(directories) = fs::read_dir(root.join("bonnie").join(order)) else {
         return Vec::new();

@@ -18,7 +18,6 @@ const RENAMED: &[u8] = b".r";
 /// A function that changes one file.
 type Change<E> = fn(&mut E, &<E as Calls>::Dir, &CStr, &mut Changing<'_>) -> Result<(), LoadError>;
 
-/// The state of a change.
 pub(super) struct Changing<'a> {
     /// The path of the current directory, with space for a name after it.
     path: Vec<u8>,
@@ -166,7 +165,6 @@ pub(super) fn read<E: Calls>(engine: &mut E, worker: &mut Worker<'_>) -> Result<
     Ok(visitor.tally)
 }
 
-/// Stats all entries of all workers.
 pub(super) fn stats<E: Calls>(engine: &mut E, worker: &mut Worker<'_>) -> Result<Tally, LoadError> {
     let job = worker.mongo.job;
     let mut visitor = StatAll::default();

@@ -9,7 +9,6 @@ use fsdyno_model::CancelToken;
 use fsdyno_model::sample::Tally;
 use std::ffi::CStr;
 
-/// Copies the tree of a worker.
 pub(super) fn copy<E: Calls>(engine: &mut E, worker: &mut Worker<'_>) -> Result<Tally, LoadError> {
     let job = worker.mongo.job;
     let base = engine.open_work_dir(job.root)?;
@@ -37,7 +36,6 @@ struct Copy<'a, D> {
 }
 
 impl<E: Calls> Visitor<E> for Copy<'_, E::Dir> {
-    /// The directory of the copy.
     type Level = E::Dir;
 
     fn enter(

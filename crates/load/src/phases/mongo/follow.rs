@@ -4,7 +4,6 @@
 use super::{Parameters, Phase};
 use fsdyno_model::plan::PhasePlan;
 
-/// The existing trees.
 struct Trees<'a> {
     made_by: &'a PhasePlan,
     copied: bool,

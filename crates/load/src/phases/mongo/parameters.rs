@@ -4,7 +4,6 @@
 use fsdyno_model::Parameter;
 use std::collections::BTreeMap;
 
-/// The parameters of a phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Parameters {
     /// Total size of the files of a tree, bytes.
@@ -35,7 +34,6 @@ impl Parameters {
     }
 }
 
-/// The parameters of every phase.
 pub(super) const ALL: &[Parameter] = &[
     Parameter::size("bytes", "bytes of files in each tree").scaled(50 << 20, 1 << 10),
     Parameter::number("median", "median size of a file, in bytes", 1..=1 << 30).fixed("100"),

@@ -24,7 +24,6 @@ const POPULATIONS: u64 = 649_351;
 pub struct Directory {
     /// Its first file, as an index of [`TreeShape::sizes`].
     pub first: usize,
-    /// The number of its files.
     pub files: usize,
     /// Its subdirectories, as indices of [`TreeShape::directories`].
     pub below: Vec<usize>,

@@ -29,7 +29,6 @@ pub(crate) struct Mongo {
     buffers: Vec<WorkerBuffers>,
 }
 
-/// The buffers of one worker.
 #[derive(Debug)]
 pub(super) struct WorkerBuffers {
     pub data: Box<[u8]>,

@@ -15,7 +15,6 @@ use fsdyno_model::units::Nanos;
 /// error message and the error number.
 type WorkerReport = Result<(u64, Tally, [Nanos; 2], timeline::Parts), (String, Option<i32>)>;
 
-/// The results of worker processes.
 pub(super) struct WorkerResults {
     /// The start of the first of them.
     pub began: u64,
@@ -24,7 +23,6 @@ pub(super) struct WorkerResults {
     pub used: [Nanos; 2],
 }
 
-/// The work of one worker.
 type RunWorker<E> = fn(
     &mut <E as Engine>::Calls,
     Work<'_>,

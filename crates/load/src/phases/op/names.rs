@@ -16,7 +16,6 @@ pub(super) type Directory = Name<9>;
 pub(super) type File = Name<12>;
 
 impl<const LENGTH: usize> Name<LENGTH> {
-    /// The name with this number.
     pub fn new(letter: u8, number: u64) -> Self {
         let mut bytes = [0; LENGTH];
         bytes[0] = letter;

@@ -5,7 +5,6 @@ use super::Phase;
 use fsdyno_model::{Form, Parameter};
 use std::collections::BTreeMap;
 
-/// The parameters of a phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -14,7 +13,6 @@ use std::collections::BTreeMap;
 pub(crate) struct Parameters {
     /// The number of files of all workers.
     pub files: u64,
-    /// Files per directory.
     pub files_per_dir: u64,
     /// The size of a file, bytes.
     pub bytes: usize,
@@ -34,7 +32,6 @@ pub(crate) struct Parameters {
     pub reads: u64,
     /// Whether large files for random operations begin as sparse files.
     pub sparse: bool,
-    /// The number of parallel workers.
     pub workers: usize,
     /// Whether all workers use the same directories and the same large file.
     pub shared: bool,
@@ -123,7 +120,6 @@ pub(super) const RANDOM_BLOCK: u64 = 4 << 10;
 /// The maximum size of a block and of a small file, bytes.
 pub(super) const MAX_BYTES: u64 = 4 << 20;
 
-/// The maximum queue depth.
 pub(super) const MAX_DEPTH: u64 = 1024;
 
 impl Parameters {

@@ -4,7 +4,6 @@ use crate::phases::buffer::Buffer;
 use fsdyno_datasets::content::Content;
 use fsdyno_datasets::seed::Seed;
 
-/// The number of precomputed offsets.
 const OFFSETS: usize = 8192;
 
 /// Random offsets in a file, computed before the clock starts. After each round all of them

@@ -11,7 +11,6 @@ use crate::phases::timeline::TimelineRecorder;
 use fsdyno_model::sample::Tally;
 use std::ffi::CString;
 
-/// The buffers of one worker.
 #[derive(Debug)]
 pub(super) struct WorkerState {
     pub number: usize,
@@ -66,13 +65,11 @@ pub(super) struct WorkerResult {
     pub tally: Tally,
 }
 
-/// The directory of a worker.
 pub(super) fn home(parameters: &Parameters, worker: usize) -> String {
     let number = if parameters.shared { 0 } else { worker };
     format!("w{number:03}")
 }
 
-/// The large file of a worker.
 pub(super) fn large(parameters: &Parameters, worker: usize) -> String {
     let number = if parameters.shared { 0 } else { worker };
     format!("large{number:03}")

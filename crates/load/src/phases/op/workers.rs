@@ -23,7 +23,6 @@ pub(crate) struct Op {
     workers: Vec<WorkerState>,
 }
 
-/// A completed phase.
 #[derive(Debug)]
 pub(crate) struct Done {
     /// The time from the first start to the last end.
@@ -75,7 +74,6 @@ impl Op {
         }
     }
 
-    /// Runs the phase.
     pub fn run<E: Engine>(
         &mut self,
         calls: &mut E::Calls,

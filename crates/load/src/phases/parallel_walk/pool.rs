@@ -89,13 +89,11 @@ impl Pool {
         self.waiting.load(Ordering::Relaxed) < most.max(self.workers)
     }
 
-    /// Whether the walk has ended.
     #[inline]
     pub fn ended(&self) -> bool {
         self.ended.load(Ordering::Relaxed)
     }
 
-    /// Adds a directory.
     pub fn give(&self, queued: QueuedDirectory) {
         let mut state = self.lock();
         state.queue.push_back(queued);
@@ -138,7 +136,6 @@ impl Pool {
         }
     }
 
-    /// Ends the walk.
     pub fn end(&self) {
         let _state = self.lock();
         self.ended.store(true, Ordering::Relaxed);

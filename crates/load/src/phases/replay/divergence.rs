@@ -14,10 +14,8 @@ const MAX_PERMILLE: u64 = 10;
 /// The kinds that a warning names.
 const NAMED: usize = 4;
 
-/// Different results.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Divergence {
-    /// Operations that were compared.
     compared: u64,
     kinds: BTreeMap<&'static str, Kind>,
 }
@@ -55,7 +53,6 @@ impl Divergence {
         self.kinds.values().map(|kind| kind.count).sum()
     }
 
-    /// The number of compared results.
     pub fn compared(&self) -> u64 {
         self.compared
     }

@@ -31,7 +31,6 @@ pub const TRACE: &str = "trace";
 /// The parameter of the start times.
 pub const PACE: &str = "pace";
 
-/// The kind of phase.
 pub static KIND: PhaseKind = PhaseKind {
     writes: true,
     ..PhaseKind::on_tree(
@@ -58,7 +57,6 @@ pub fn is_one(kind: &str) -> bool {
     kind == KIND.name
 }
 
-/// The recording of a replay.
 pub fn recording_of(phase: &PhasePlan) -> Result<PathBuf, LoadError> {
     let path = phase.parameters.get(TRACE);
     path.map(PathBuf::from)
@@ -82,7 +80,6 @@ pub fn check_pace(text: &str) -> Result<(), String> {
     Pace::parse(text).map(drop)
 }
 
-/// Reads a recording.
 pub(crate) fn read(path: &Path, stop: &CancelToken) -> Result<Recording, LoadError> {
     Recording::open(path, stop).map_err(|error| match error {
         DatasetError::Stopped => LoadError::Stopped,

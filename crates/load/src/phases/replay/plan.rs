@@ -78,7 +78,6 @@ fn start_of(operation: &Operation) -> u64 {
     }
 }
 
-/// Plans the replay of a recording.
 pub(crate) fn plan(recording: &Recording, path: &Path) -> Result<Plan, LoadError> {
     let operations = &recording.operations;
     let mut model = Model::new(recording);
@@ -146,7 +145,6 @@ struct Planner<'r> {
     threads: &'r [Thread],
     /// The threads of each process, by its number.
     members: Vec<Vec<u32>>,
-    /// The state of each thread.
     states: Vec<ThreadState>,
     order: Order<Resource>,
     /// The time from which each worker is free for another thread; `u64::MAX` while its thread
@@ -301,7 +299,6 @@ impl<'r> Planner<'r> {
         Ok(worker)
     }
 
-    /// The steps of each worker.
     fn workers(&self) -> Vec<Vec<u32>> {
         let mut workers = vec![Vec::new(); self.free.len()];
         for (step, worker) in (0_u32..).zip(&self.chosen) {

@@ -44,7 +44,6 @@ pub(crate) struct Replay {
     rooms: Vec<Room>,
 }
 
-/// The memory of one worker.
 #[derive(Debug)]
 struct Room {
     number: u32,
@@ -56,7 +55,6 @@ struct Room {
     ended: u64,
 }
 
-/// One measured operation.
 #[derive(Debug, Clone, Copy, Default)]
 struct Record {
     step: u32,
@@ -65,17 +63,14 @@ struct Record {
     bytes: u64,
 }
 
-/// A completed replay.
 #[derive(Debug)]
 pub(crate) struct Done {
     /// The time from the first start to the last end.
     pub returned: Nanos,
     pub tally: Tally,
     pub timeline: TimelineSummary,
-    /// The latencies of all operations.
     pub latencies: Latencies,
     pub divergence: Divergence,
-    /// Operations that were not repeated.
     pub not_repeated: u64,
 }
 
@@ -110,7 +105,6 @@ impl Replay {
         }
     }
 
-    /// The number of workers.
     pub fn workers(&self) -> usize {
         self.rooms.len()
     }

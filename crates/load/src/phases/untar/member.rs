@@ -27,7 +27,6 @@ impl From<io::Error> for Broken {
 #[derive(Debug)]
 pub(super) struct Member {
     pub path: Vec<u8>,
-    /// The target of a link.
     pub link: Vec<u8>,
     pub hard_link: bool,
     /// Kind, mode, owner, times and the real size.

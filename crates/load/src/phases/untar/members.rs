@@ -66,7 +66,6 @@ impl Members {
         }
     }
 
-    /// The fields of the header.
     #[inline]
     fn describe(&self, header: &[u8], size: u64, member: &mut Member) -> Result<(), Broken> {
         let flag = header[156];

@@ -36,7 +36,6 @@ impl<'a> Stream<'a> {
         Ok(&self.buffer[start..start + length])
     }
 
-    /// Skips bytes.
     pub fn skip(&mut self, mut length: u64) -> io::Result<()> {
         while length > 0 {
             let piece = usize::try_from(length).map_or(self.room(), |left| left.min(self.room()));

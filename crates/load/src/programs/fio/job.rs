@@ -32,7 +32,6 @@ const MAX_DEPTH: usize = 16;
 /// The length of a job with its includes, bytes.
 const MAX_BYTES: usize = 1 << 20;
 
-/// A job file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Job {
     sections: Vec<Section>,
@@ -83,7 +82,6 @@ impl Job {
         Ok(Self { sections })
     }
 
-    /// A job of one section.
     pub fn of_section(name: &str) -> Self {
         Self {
             sections: vec![Section {

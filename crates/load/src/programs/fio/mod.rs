@@ -15,16 +15,13 @@ use job::Job;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Its name.
 const NAME: &str = "fio";
-/// The section of a generated job.
 const GENERATED: &str = "job";
 /// The parameter with the job file.
 const JOB: &str = "job";
 /// The parameter with the text of a job.
 const TEXT: &str = "text";
 
-/// The program.
 pub static FIO: Program = Program {
     kind: PhaseKind {
         passes_on: true,
@@ -153,7 +150,6 @@ fn generated() -> Job {
     job
 }
 
-/// The command that reads this job.
 fn reading<const N: usize>(job: &Job, method: &'static str, options: [&str; N]) -> ToolRun {
     let mut run = ToolRun::new(method, [NAME]).args(options).arg("-");
     run.input = Some(job.to_string().into_bytes());

@@ -25,7 +25,6 @@ const MEMORY: &str = "/dev/shm";
 /// The reason why a state could not be checked.
 #[derive(Debug, thiserror::Error)]
 pub enum CheckError {
-    /// The image cannot be written.
     #[error("cannot write the image of the checker: {0}")]
     Image(#[from] io::Error),
     /// Its directory cannot be made.
@@ -36,7 +35,6 @@ pub enum CheckError {
     Command(#[from] CommandError),
 }
 
-/// The result of a checker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckerReport {
     /// Its command line and exit status.
@@ -55,7 +53,6 @@ impl fmt::Display for CheckerReport {
 pub struct Checker {
     check: Check,
     file: File,
-    /// The path of the file.
     path: String,
     /// The content of the file.
     held: Base,
@@ -143,13 +140,11 @@ impl Checker {
         Ok(ended.map(|ended| CheckerReport { ended, lines }))
     }
 
-    /// The size of the image.
     pub fn size(&self) -> Bytes {
         Bytes(self.held.bytes())
     }
 }
 
-/// A line without numbers.
 fn without_numbers(line: &str) -> String {
     normalised(line, &BTreeSet::new())
 }

@@ -24,7 +24,6 @@ use std::collections::BTreeSet;
 pub struct Prepared {
     /// The contents of its disk. Unwritten bytes are [`content::fill_free`].
     pub base: Base,
-    /// Its files.
     pub tree: Tree,
 }
 
@@ -60,7 +59,6 @@ pub struct RecoveryOptions {
     pub check: Option<ApplicationCheck>,
 }
 
-/// A recovery.
 #[derive(Debug, Clone)]
 pub struct Recovered {
     /// The report of the guest, or how its kernel crashed or hung.
@@ -68,7 +66,6 @@ pub struct Recovered {
     /// The sectors that the recovery read, in the order of their first reads, without those that it
     /// had written before: of those that [`Contents::log_only`] selects.
     pub reads: Vec<u64>,
-    /// The sectors that it wrote.
     pub written: SectorSet,
     /// The contents after the first unmount, as changes of the base of the given contents.
     pub changes: Delta,

@@ -24,7 +24,6 @@ struct Events {
     trace: Trace,
     /// The number in the trace of each request in flight.
     numbers: BTreeMap<u64, u64>,
-    /// The next number.
     next: u64,
     /// The write whose payload comes next.
     write: Option<Request>,
@@ -46,7 +45,6 @@ impl Recording {
         events.map(|events| events.trace).unwrap_or_default()
     }
 
-    /// Adds a mark.
     pub fn mark(&self, mark: TraceEvent) {
         if let Some(events) = &mut self.state().events {
             events.trace.events.push(mark);

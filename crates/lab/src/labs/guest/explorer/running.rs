@@ -91,9 +91,7 @@ pub(super) struct Reply {
 /// The reason why there is no reply.
 #[derive(Debug)]
 pub(super) enum NoReply {
-    /// The user cancelled.
     Stopped,
-    /// The guest died or hangs.
     Died(GuestFailure),
 }
 

@@ -9,7 +9,6 @@ mod linux;
 
 use std::path::Path;
 
-/// The commands of one system.
 pub(super) struct Dialect {
     /// The output of `uname -s`.
     pub system: &'static str,

@@ -29,7 +29,6 @@ pub(super) struct Mapped {
 struct Window {
     address: *mut c_void,
     length: usize,
-    /// Its offset in the file.
     offset: u64,
 }
 

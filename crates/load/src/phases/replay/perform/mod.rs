@@ -78,7 +78,6 @@ impl<T> Slots<T> {
 pub(in crate::phases::replay) enum Outcome {
     /// The return value, an error as its negative number.
     Returned(i64),
-    /// It is not repeated.
     NotRepeated,
 }
 
@@ -160,7 +159,6 @@ impl<'a> Stage<'a> {
         open_beneath(&*self.root, text, flags, mode)
     }
 
-    /// The directory of a path.
     fn directory(&self, place: Place, path: PathId) -> rustix::io::Result<Arc<OwnedFd>> {
         let above = match self.paths.parent(path) {
             None | Some(PathId::ROOT) => return Ok(Arc::clone(&self.root)),

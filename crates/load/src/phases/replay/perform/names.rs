@@ -6,7 +6,6 @@ use fsdyno_trace::{Action, PathId};
 use rustix::fs::{self, AtFlags, FileType, Mode, OFlags, RenameFlags};
 
 impl Call<'_, '_> {
-    /// Operations on names.
     pub(super) fn on_path(&mut self, action: &Action) -> Done {
         match action {
             Action::Truncate { path, length } => {

@@ -20,7 +20,6 @@ const OPEN_FLAGS: i32 = libc::O_ACCMODE
     | libc::O_NOATIME
     | libc::O_TMPFILE;
 
-/// The flags that are permitted with `O_PATH`.
 const PATH_FLAGS: i32 = libc::O_PATH | libc::O_DIRECTORY | libc::O_NOFOLLOW;
 
 /// The flags of open(2) as a replay passes them: it never waits for the other end of a FIFO, and no
