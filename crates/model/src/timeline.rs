@@ -42,10 +42,10 @@ pub struct Slice {
 }
 
 impl LatencyDistribution {
-    /// Classes per doubling, so that a class is at most 3.2 % wide.
-    pub const CLASSES: u64 = 32;
+    /// Classes per doubling, so that a class is at most 0.8 % wide.
+    pub const CLASSES: u64 = 128;
 
-    /// The end of the class that contains a time: its longest time. Up to 63 ns each nanosecond is
+    /// The end of the class that contains a time: its longest time. Up to 255 ns each nanosecond is
     /// a class; above, each doubling has [`LatencyDistribution::CLASSES`] of equal width.
     pub fn class_end(ns: u64) -> u64 {
         let shift = (ns | Self::CLASSES).ilog2() - Self::CLASSES.ilog2();
@@ -126,7 +126,7 @@ mod tests {
         let mut at = 0;
         while at < 1 << 45 {
             let end = LatencyDistribution::class_end(at);
-            assert!(end >= at && (end - at) * 31 <= at, "{at} to {end}");
+            assert!(end >= at && (end - at) * 127 <= at, "{at} to {end}");
             assert_eq!(LatencyDistribution::class_end(end), end);
             assert_eq!(LatencyDistribution::class_end(at + (end - at) / 2), end);
             at = end + 1;

@@ -18,14 +18,26 @@ pub enum StoreError {
     },
     /// A later version of fsdyno wrote the store. It is unchanged.
     #[error(
-        "store {} has schema {found}, this fsdyno knows up to {known}; it was left untouched: \
+        "store {} has schema {found}, this fsdyno reads {known}; it was left untouched: \
          use a newer fsdyno, or name another store with --store FILE",
         path.display()
     )]
     Newer {
         path: PathBuf,
         found: i64,
-        /// The newest schema version of this program.
+        /// The schema version of this program.
+        known: i64,
+    },
+    /// An earlier version of fsdyno wrote the store. It is unchanged.
+    #[error(
+        "store {} has schema {found}, this fsdyno reads {known}; it was left untouched: read it \
+         with fsdyno 0.2, and move it away or name another with --store FILE",
+        path.display()
+    )]
+    Older {
+        path: PathBuf,
+        found: i64,
+        /// The schema version of this program.
         known: i64,
     },
     /// The file is not a store. It is unchanged.
@@ -78,9 +90,9 @@ pub enum StoreError {
     /// The store already has a run of that name.
     #[error("run `{id}` exists in the store already. Choose another name")]
     RunExists { id: String },
-    /// The cell is already recorded.
-    #[error("cell {index} of run `{run}` is recorded already; a cell is recorded once")]
-    CellRecorded { run: String, index: u32 },
+    /// The cell, the power cut or the program is already recorded.
+    #[error("{part} of `{id}` is recorded already; it is recorded once")]
+    PartRecorded { part: String, id: String },
     /// Another process works on the run.
     #[error(
         "run `{id}` is in progress in another process{}; wait for its end, or interrupt it",

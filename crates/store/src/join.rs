@@ -1,10 +1,13 @@
 //! Joins records of one plan: shards, copies of one record at different times, and what was joined
 //! before. The result does not depend on the order.
 
+use crate::kept::Kept as _;
 use fsdyno_model::{
     Cell, CellRecord, Effective, Exploration, ExploredProgram, Outcome, PowerCut, Provenance,
     ResultSet, Series, Shard, StopReason,
 };
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem;
@@ -52,7 +55,7 @@ pub(crate) trait Record: Clone + PartialEq {
     /// The kind of its parts.
     const UNIT: Unit;
     /// A cell, a power cut, or a program.
-    type Part: Clone;
+    type Part: Clone + PartialEq + Serialize + DeserializeOwned;
 
     fn heading(&mut self) -> Heading<'_>;
     /// The id of the record that the shards of its plan are joined into.
@@ -367,7 +370,7 @@ impl Record for Series {
     }
 
     fn place(&self, part: &PowerCut) -> Option<u64> {
-        self.info.place(part).map(u64::from)
+        Self::position(&self.info, part)
     }
 
     fn guest<'p>(&self, part: &'p PowerCut) -> Option<&'p str> {
@@ -417,9 +420,7 @@ impl Record for Exploration {
     }
 
     fn place(&self, part: &ExploredProgram) -> Option<u64> {
-        let unit = self.info.unit(part)?;
-        let contenders = self.info.contenders.len() as u64;
-        Some(u64::from(unit.number) * contenders + unit.contender as u64)
+        Self::position(&self.info, part)
     }
 
     fn guest<'p>(&self, part: &'p ExploredProgram) -> Option<&'p str> {

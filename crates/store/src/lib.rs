@@ -1,7 +1,7 @@
 //! The store: all SQL of fsdyno. Records runs and reads them back whole.
 //!
-//! A store is one `SQLite` file. [`describe::tables`] lists its tables and columns; the reference
-//! of the store is made from it. This crate opens and migrates stores ([`Store::open`]), records
+//! A store is one `SQLite` file: each cell, power cut and explored program is one document, with
+//! views for people who use SQL ([`views::tables`]). This crate opens stores ([`Store::open`]), records
 //! runs ([`Store::begin`], [`Store::record`]) and reads them ([`Store::load`], [`Store::runs`]). It
 //! resolves names ([`Store::resolve`]), imports another store ([`Store::merge`]) and locks a live
 //! run ([`Store::claim`]). Series of power cuts ([`Store::begin_series`] ...) and explorations
@@ -9,36 +9,33 @@
 //! and the caller passes the path of the store.
 
 mod claim;
-pub mod describe;
-mod disk_use;
+mod document;
 mod error;
 mod exploration;
 pub mod fuzz;
-mod insert;
 mod join;
-mod kernel_work;
+mod kept;
 mod merge;
-mod migrate;
-mod observed;
 mod open;
 mod place;
 mod query;
 mod record;
 mod resolve;
 mod row;
+mod schema;
 mod series;
 #[cfg(test)]
 mod tests;
-mod timeline;
+pub mod views;
 
 pub use claim::Claim;
 pub use error::StoreError;
 pub use exploration::ExplorationSummary;
 pub use join::{Joined, Unit};
 pub use merge::Merged;
-pub use migrate::{APPLICATION_ID, SCHEMA_VERSION};
 pub use query::RunSummary;
 pub use resolve::Named;
+pub use schema::{APPLICATION_ID, SCHEMA_VERSION};
 pub use series::SeriesSummary;
 
 use rusqlite::Connection;

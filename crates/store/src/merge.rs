@@ -3,15 +3,14 @@
 
 use crate::claim::is_claimed;
 use crate::error::Refusal;
-use crate::insert::{insert_cell, insert_run};
-use crate::join::{Joined, Joining, Record};
-use crate::query::result_set;
+use crate::join::{Joined, Joining};
+use crate::kept::{Kept, insert, read};
 use crate::resolve::is_taken;
-use crate::row::{all, only};
-use crate::{Store, StoreError, exploration, series};
+use crate::row::{all, only, signed};
+use crate::{Store, StoreError};
 use fsdyno_model::names::short_hash;
 use fsdyno_model::{Exploration, ResultSet, Series};
-use rusqlite::{Connection, Transaction};
+use rusqlite::Transaction;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -127,68 +126,18 @@ impl Contents {
             let (tags, path) = (other.tags(&id)?, path.to_owned());
             read.runs.push(Incoming { record, tags, path });
         }
-        for one in other.series()?.into_iter().rev() {
-            let record = other.load_series(&one.id)?;
+        for id in other.listed("kind = 'series'")?.into_iter().rev() {
+            let record = other.load_series(&id)?;
             read.series.push(Incoming::untagged(record, path));
         }
-        for one in other.explorations()?.into_iter().rev() {
-            let record = other.exploration(&one.id)?;
+        for id in other.listed("kind = 'exploration'")?.into_iter().rev() {
+            let record = other.exploration(&id)?;
             read.explorations.push(Incoming::untagged(record, path));
         }
         self.runs.append(&mut read.runs);
         self.series.append(&mut read.series);
         self.explorations.append(&mut read.explorations);
         Ok(())
-    }
-}
-
-/// A kind of record that a store keeps.
-trait Kept: Record {
-    /// Its table.
-    const TABLE: &'static str;
-    /// The SQL expression of its shard.
-    const SHARD: &'static str = "shard";
-
-    fn read(connection: &Connection, id: &str) -> rusqlite::Result<Option<Self>>;
-    fn insert(&self, transaction: &Transaction<'_>) -> Result<(), Refusal>;
-}
-
-impl Kept for ResultSet {
-    const TABLE: &'static str = "run";
-    const SHARD: &'static str = "json_extract(plan, '$.shard')";
-
-    fn read(connection: &Connection, id: &str) -> rusqlite::Result<Option<Self>> {
-        result_set(connection, id)
-    }
-
-    fn insert(&self, transaction: &Transaction<'_>) -> Result<(), Refusal> {
-        insert_run(transaction, &self.run)?;
-        let mut cells = self.cells.iter();
-        cells.try_for_each(|record| insert_cell(transaction, &self.run.id, record))
-    }
-}
-
-impl Kept for Series {
-    const TABLE: &'static str = "series";
-
-    fn read(connection: &Connection, id: &str) -> rusqlite::Result<Option<Self>> {
-        series::series(connection, id)
-    }
-
-    fn insert(&self, transaction: &Transaction<'_>) -> Result<(), Refusal> {
-        series::insert_whole(transaction, self)
-    }
-}
-
-impl Kept for Exploration {
-    const TABLE: &'static str = "exploration";
-
-    fn read(connection: &Connection, id: &str) -> rusqlite::Result<Option<Self>> {
-        exploration::exploration(connection, id)
-    }
-
-    fn insert(&self, transaction: &Transaction<'_>) -> Result<(), Refusal> {
-        exploration::insert_whole(transaction, self)
     }
 }
 
@@ -215,7 +164,7 @@ fn import<R: Kept>(
         let refused = if let Some((_, joining, _)) = wholes.get_mut(&whole) {
             joining.add(record).err()
         } else {
-            let before = R::read(transaction, &whole)?;
+            let before = read::<R>(transaction, &whole)?;
             let (joining, refused) = match before.clone() {
                 None => (Joining::with(record), None),
                 Some(ours) => {
@@ -257,7 +206,7 @@ fn import_copy<R: Kept>(
             ));
             *record.heading().id = format!("{theirs}-{hash}");
         }
-        record.insert(transaction)?;
+        insert(transaction, &mut record)?;
         let id = record.heading().id.clone();
         add_tags(transaction, &id, tags)?;
         merged.taken.push((theirs, id));
@@ -277,7 +226,7 @@ fn import_copy<R: Kept>(
     } else if is_claimed(here, &id) {
         merged.refused.push(in_progress(path, &id));
     } else {
-        replace(transaction, &id, &record, tags.iter().cloned().collect())?;
+        replace(transaction, &id, record, tags.iter().cloned().collect())?;
         merged.joined.push(joined);
     }
     Ok(())
@@ -292,13 +241,10 @@ fn in_progress(path: &Path, id: &str) -> String {
 
 /// The record here that began at the same time with the same plan.
 fn copy_of<R: Kept>(transaction: &Transaction<'_>, record: &mut R) -> Result<Option<R>, Refusal> {
-    let query = format!(
-        "SELECT id FROM {} WHERE started_unix_ns = CAST(?1 AS INTEGER)",
-        R::TABLE
-    );
-    let started = record.heading().started_unix_ns.to_string();
-    for id in all(transaction, &query, &[&started], only::<String>)? {
-        let found = R::read(transaction, &id)?;
+    let query = "SELECT id FROM record WHERE kind = ?1 AND started_unix_ns = ?2";
+    let key = (R::KIND, signed(*record.heading().started_unix_ns));
+    for id in all(transaction, query, key, only::<String>)? {
+        let found = read::<R>(transaction, &id)?;
         let copy =
             found.filter(|ours| ours.whole_id() == record.whole_id() && id != ours.whole_id());
         if let Some(mut ours) = copy
@@ -320,9 +266,9 @@ fn finish<R: Kept>(
     if wholes.is_empty() {
         return Ok(());
     }
-    let query = format!("SELECT id FROM {} WHERE {} IS NOT NULL", R::TABLE, R::SHARD);
-    for id in all(transaction, &query, &[], only::<String>)? {
-        let Some(ours) = R::read(transaction, &id)? else {
+    let query = "SELECT id FROM record WHERE kind = ?1 AND sharded";
+    for id in all(transaction, query, [R::KIND], only::<String>)? {
+        let Some(ours) = read::<R>(transaction, &id)? else {
             continue;
         };
         if let Some((_, joining, _)) = wholes.get_mut(&ours.whole_id())
@@ -338,7 +284,7 @@ fn finish<R: Kept>(
                 merged.refused.push(in_progress(here, &id));
                 continue;
             }
-            replace(transaction, &id, &record, tags)?;
+            replace(transaction, &id, record, tags)?;
         }
         merged.joined.push(joined);
     }
@@ -349,17 +295,17 @@ fn finish<R: Kept>(
 fn replace<R: Kept>(
     transaction: &Transaction<'_>,
     id: &str,
-    record: &R,
+    mut record: R,
     mut tags: BTreeSet<String>,
 ) -> Result<(), Refusal> {
     tags.extend(all(
         transaction,
         "SELECT tag FROM tag WHERE run = ?1",
-        &[id],
+        [id],
         only::<String>,
     )?);
-    transaction.execute(&format!("DELETE FROM {} WHERE id = ?1", R::TABLE), [id])?;
-    record.insert(transaction)?;
+    transaction.execute("DELETE FROM record WHERE id = ?1", [id])?;
+    insert(transaction, &mut record)?;
     add_tags(transaction, id, &tags.into_iter().collect::<Vec<_>>())
 }
 

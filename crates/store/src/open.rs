@@ -1,8 +1,8 @@
 //! Opens stores. An existing file is checked read-only before anything is written.
 
 use crate::error::fault;
-use crate::migrate::{SCHEMA_VERSION, admit, deviation, identity, migrate, new_store};
 use crate::place::{self, Copied, Ownership, Place, has_log};
+use crate::schema::{admit, deviation, identity, new_store, renew_views};
 use crate::{Store, StoreError};
 use fsdyno_files::Existing;
 use rusqlite::config::DbConfig;
@@ -33,22 +33,22 @@ impl Store {
 
     /// Opens a store for writing; creates the store and its directory if they do not exist.
     ///
-    /// An error, without any change: a file that is not a store, a newer schema, or a directory
-    /// that other users can change. An older schema is migrated.
+    /// An error, without any change: a file that is not a store, another schema, or a directory that
+    /// other users can change.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         let place = Place::to_write(path)?;
         let path = place.path.clone();
         if !place.taken {
             create(&path)?;
         }
-        read_version(&path)?;
+        check(&path)?;
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
             | OpenFlags::SQLITE_OPEN_NOFOLLOW
             | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let mut connection =
             Connection::open_with_flags(&path, flags).map_err(fault(&path, "opening"))?;
         settle(&path, &connection)?;
-        migrate(&path, &mut connection)?;
+        renew_views(&path, &mut connection)?;
         connection
             .pragma_update(None, "foreign_keys", "ON")
             .map_err(fault(&path, "opening for writing"))?;
@@ -62,28 +62,22 @@ impl Store {
     /// Opens a store for reading; creates no file.
     ///
     /// A store that other users can change is copied to memory, and none of its companion files is
-    /// read. A store of an older schema is copied to memory and migrated there; its file stays
-    /// unchanged.
+    /// read.
     pub fn open_existing_read_only(path: &Path) -> Result<Self, StoreError> {
-        let (path, connection, found, copied_from) = match Place::to_read(path)? {
+        let (path, connection, copied_from) = match Place::to_read(path)? {
             Ownership::Own(Place { path, .. }) => {
-                let found = read_version(&path)?;
+                check(&path)?;
                 let connection = reader(&path).map_err(fault(&path, "opening for reading"))?;
-                (path, connection, found, None)
+                (path, connection, None)
             }
             Ownership::Foreign(path) => {
                 let Copied { bytes, uid } = place::copy(&path)?;
                 let connection = in_memory(&bytes)
                     .and_then(read_only)
                     .map_err(fault(&path, "reading a copy of it"))?;
-                let found = admit_whole(&path, &connection, u64::try_from(bytes.len()).ok())?;
-                (path, connection, found, Some(uid))
+                admit_whole(&path, &connection, u64::try_from(bytes.len()).ok())?;
+                (path, connection, Some(uid))
             }
-        };
-        let connection = if found == SCHEMA_VERSION {
-            connection
-        } else {
-            migrated_copy(&path, &connection)?
         };
         Ok(Self {
             path,
@@ -108,8 +102,8 @@ fn create(path: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// The schema version of a store; an error if the file is not a store. Writes nothing.
-fn read_version(path: &Path) -> Result<i64, StoreError> {
+/// An error if the file is not a store that this program reads. Writes nothing.
+fn check(path: &Path) -> Result<(), StoreError> {
     let attempt = || {
         let whole = !has_log(path);
         let connection = looker(path, whole).map_err(fault(path, "looking at it"))?;
@@ -124,13 +118,13 @@ fn read_version(path: &Path) -> Result<i64, StoreError> {
     })
 }
 
-/// The schema version of a database, if it has exactly the tables of a store. With the length of
-/// its file, checks that the file is complete.
+/// An error if a database does not have exactly the tables of a store. With the length of its file,
+/// checks that the file is complete.
 fn admit_whole(
     path: &Path,
     connection: &Connection,
     length: Option<u64>,
-) -> Result<i64, StoreError> {
+) -> Result<(), StoreError> {
     let failed = |error: rusqlite::Error| match error.sqlite_error_code() {
         Some(ErrorCode::NotADatabase) => StoreError::NotAStore {
             path: path.to_owned(),
@@ -138,7 +132,7 @@ fn admit_whole(
         },
         _ => fault(path, "looking at it")(error),
     };
-    let version = admit(path, identity(connection).map_err(failed)?)?;
+    admit(path, identity(connection).map_err(failed)?)?;
     let not_a_store = |why: String| StoreError::NotAStore {
         path: path.to_owned(),
         why,
@@ -156,11 +150,9 @@ fn admit_whole(
             return Err(not_a_store(why));
         }
     }
-    match deviation(connection, version).map_err(failed)? {
-        None => Ok(version),
-        Some(object) => Err(not_a_store(format!(
-            "{object:?} is not as fsdyno makes it in schema {version}"
-        ))),
+    match deviation(connection).map_err(failed)? {
+        None => Ok(()),
+        Some(object) => Err(not_a_store(format!("{object:?} is not as fsdyno makes it"))),
     }
 }
 
@@ -189,17 +181,6 @@ pub(crate) fn in_memory(bytes: &[u8]) -> rusqlite::Result<Connection> {
 fn read_only(connection: Connection) -> rusqlite::Result<Connection> {
     connection.pragma_update(None, "query_only", true)?;
     Ok(connection)
-}
-
-/// A copy of a store in memory, migrated to the current schema.
-fn migrated_copy(path: &Path, old: &Connection) -> Result<Connection, StoreError> {
-    let failed = || fault(path, "copying it to memory");
-    let mut bytes = old.serialize(MAIN_DB).map_err(failed())?.to_vec();
-    place::without_log(&mut bytes);
-    let mut copy = in_memory(&bytes).map_err(failed())?;
-    drop(bytes);
-    migrate(path, &mut copy)?;
-    read_only(copy).map_err(failed())
 }
 
 /// Hardens a connection: a schema can execute nothing outside its own tables, and no value is

@@ -2,6 +2,7 @@
 //! that a user typed.
 
 use crate::error::fault;
+use crate::kept::Kept as _;
 use crate::row::{all, only};
 use crate::{Store, StoreError};
 use fsdyno_model::{Exploration, ExplorationInfo, RunInfo, Series, SeriesInfo};
@@ -10,18 +11,6 @@ use rusqlite::Connection;
 
 /// The name of the run that began last.
 const LAST: &str = "last";
-
-/// The run that a run varies, in SQL; NULL if it is no variant. Few plans contain the key, and only
-/// these are parsed.
-pub(crate) const VARIES: &str =
-    "CASE WHEN instr(plan, '\"variant\":{') THEN json_extract(plan, '$.variant.run') END";
-
-/// The advice that a run belongs to: the name of its first run, and the question of the first run;
-/// NULL if there is none.
-pub(crate) const OF_ADVICE: &str =
-    "CASE WHEN instr(plan, '\"advice\":{') THEN json_extract(plan, '$.advice.first') END";
-const ASKS: &str =
-    "CASE WHEN instr(plan, '\"advice\":{') THEN json_extract(plan, '$.advice.question') END";
 
 /// The number of runs that an error lists.
 const RECENT: usize = 5;
@@ -49,26 +38,24 @@ impl Store {
     /// The run, the series of power cuts or the exploration that `name` refers to, by the rules of
     /// [`Store::resolve`]. `last` is the latest of all that no process works on.
     pub fn resolve_any(&self, name: &str) -> Result<Named, StoreError> {
-        let ids = self.listed(&format!(
-            "SELECT id FROM (SELECT id, started_unix_ns, rowid AS place FROM run
-                    WHERE {VARIES} IS NULL
-                UNION ALL SELECT id, started_unix_ns, rowid FROM series
-                UNION ALL SELECT id, started_unix_ns, rowid FROM exploration)
-             ORDER BY started_unix_ns DESC, place DESC",
-        ))?;
-        let runs = self.ids()?;
-        let id = match runs.iter().find(|id| *id == name) {
-            Some(id) => id.clone(),
-            None => self.find_id(name, &ids)?,
+        let kind = |id: &str| {
+            let query = "SELECT kind FROM record WHERE id = ?1";
+            let kinds: rusqlite::Result<Vec<String>> = all(&self.connection, query, [id], only);
+            kinds.map_err(fault(&self.path, format!("looking for `{id}`")))
         };
-        // Runs existed before series, so a run takes precedence.
-        if runs.contains(&id) {
-            return Ok(Named::Run(id));
-        }
-        if self.listed("SELECT id FROM series")?.contains(&id) {
-            return Ok(Named::Series(id));
-        }
-        Ok(Named::Exploration(id))
+        let (id, kinds) = match kind(name)? {
+            kinds if kinds.is_empty() => {
+                let id = self.find_id(name, &self.listed("varies IS NULL")?)?;
+                let kinds = kind(&id)?;
+                (id, kinds)
+            }
+            kinds => (name.to_owned(), kinds),
+        };
+        Ok(match kinds.first().map(String::as_str) {
+            Some(Series::KIND) => Named::Series(id),
+            Some(Exploration::KIND) => Named::Exploration(id),
+            _ => Named::Run(id),
+        })
     }
 
     /// The id of the run that `name` refers to. A name is an id, `last` for the latest run that no
@@ -78,25 +65,17 @@ impl Store {
         if self.ids()?.iter().any(|id| id == name) {
             return Ok(name.to_owned());
         }
-        let ids = self.listed(&format!(
-            "SELECT id FROM run WHERE {VARIES} IS NULL ORDER BY started_unix_ns DESC, rowid DESC",
-        ))?;
-        self.find_id(name, &ids)
+        self.find_id(name, &self.listed("kind = 'run' AND varies IS NULL")?)
     }
 
     /// The id of the advice that `name` refers to, by the same rules: that of its first run.
     pub fn resolve_advice(&self, name: &str) -> Result<String, StoreError> {
-        let ids = self.listed(&format!(
-            "SELECT id FROM run WHERE {ASKS} IS NOT NULL ORDER BY started_unix_ns DESC, rowid DESC",
-        ))?;
-        self.find_id(name, &ids)
+        self.find_id(name, &self.listed("question IS NOT NULL")?)
     }
 
     /// The id of the exploration that `name` refers to, by the same rules.
     pub fn resolve_exploration(&self, name: &str) -> Result<String, StoreError> {
-        let ids =
-            self.listed("SELECT id FROM exploration ORDER BY started_unix_ns DESC, rowid DESC")?;
-        self.find_id(name, &ids)
+        self.find_id(name, &self.listed("kind = 'exploration'")?)
     }
 
     /// The id that a name matches in a list of ids, newest first.
@@ -160,19 +139,22 @@ impl Store {
 
     /// The ids of all runs, newest first.
     pub(crate) fn ids(&self) -> Result<Vec<String>, StoreError> {
-        self.listed("SELECT id FROM run ORDER BY started_unix_ns DESC, rowid DESC")
+        self.listed("kind = 'run'")
     }
 
     /// The ids of the runs with a tag.
     pub(crate) fn tagged(&self, tag: &str) -> Result<Vec<String>, StoreError> {
         let query = "SELECT run FROM tag WHERE tag = ?1";
-        all(&self.connection, query, &[tag], only)
+        all(&self.connection, query, [tag], only)
             .map_err(fault(&self.path, format!("looking for the tag `{tag}`")))
     }
 
-    /// The ids that a query returns.
-    fn listed(&self, query: &str) -> Result<Vec<String>, StoreError> {
-        all(&self.connection, query, &[], only)
+    /// The ids for which a condition holds, newest first.
+    pub(crate) fn listed(&self, condition: &str) -> Result<Vec<String>, StoreError> {
+        let query = format!(
+            "SELECT id FROM record WHERE {condition} ORDER BY started_unix_ns DESC, rowid DESC"
+        );
+        all(&self.connection, &query, [], only)
             .map_err(fault(&self.path, "listing the names of runs"))
     }
 }
@@ -196,10 +178,7 @@ pub(crate) fn free_id(
 /// Whether a run, a series or an exploration has this id.
 pub(crate) fn is_taken(connection: &Connection, id: &str) -> rusqlite::Result<bool> {
     connection
-        .prepare_cached(
-            "SELECT 1 FROM run WHERE id = ?1 UNION ALL SELECT 1 FROM series WHERE id = ?1
-             UNION ALL SELECT 1 FROM exploration WHERE id = ?1",
-        )?
+        .prepare_cached("SELECT 1 FROM record WHERE id = ?1")?
         .exists([id])
 }
 

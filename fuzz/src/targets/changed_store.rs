@@ -37,8 +37,11 @@ struct Table {
     name: String,
     columns: Vec<String>,
     key: Vec<String>,
-    rows: Vec<Vec<Value>>,
+    rows: Vec<Row>,
 }
+
+/// A row: the kind of its record, and its key.
+type Row = (String, Vec<Value>);
 
 /// A store in memory whose rows are changed.
 pub struct Bench {
@@ -56,14 +59,12 @@ pub struct Kinds {
     pub exploration: bool,
 }
 
-/// A value that was changed: its table, and the statement that restores it with its parameters.
+/// A value that was changed: the kind of its record, and the statement that restores it with its
+/// parameters.
 type Changed = (String, String, Vec<Value>);
 
-/// The tables of series.
-const SERIES: [&str; 2] = ["series", "cut"];
-
-/// The tables of explorations.
-const EXPLORATION: [&str; 3] = ["exploration", "explored", "finding"];
+/// Columns that decide of which kind and of which record a row is.
+const LINKS: [&str; 3] = ["id", "kind", "record"];
 
 thread_local! {
     static BENCH: OnceCell<Bench> = const { OnceCell::new() };
@@ -159,12 +160,14 @@ impl Bench {
             }
             changed.extend(self.change(input));
         }
-        let of = |table: &str| (SERIES.contains(&table), EXPLORATION.contains(&table));
-        let kinds = || changed.iter().map(|(table, ..): &Changed| of(table));
+        let is = |kind: &str| {
+            let any = |of: &str| changed.iter().any(|(changed, ..): &Changed| changed == of);
+            any(kind) || any("") || changed.is_empty()
+        };
         let kinds = Kinds {
-            run: kinds().any(|of| of == (false, false)) || changed.is_empty(),
-            series: kinds().any(|of| of.0) || changed.is_empty(),
-            exploration: kinds().any(|of| of.1) || changed.is_empty(),
+            run: is("run"),
+            series: is("series"),
+            exploration: is("exploration"),
         };
         look(self, kinds);
         for (_, statement, values) in changed.into_iter().rev() {
@@ -180,10 +183,15 @@ impl Bench {
     /// Changes a value; how to change it back. None if no such value can be stored.
     fn change(&self, input: &mut Input<'_>) -> Option<Changed> {
         let table = pick(&self.tables, input.u8())?;
-        let (column, row) = (
+        let (column, (kind, row)) = (
             pick(&table.columns, input.u8())?,
             pick(&table.rows, input.u8())?,
         );
+        let kind = if LINKS.contains(&column.as_str()) {
+            ""
+        } else {
+            kind
+        };
         let (name, key) = (&table.name, table.key.join(" IS ? AND "));
         let query = format!("SELECT {column} FROM {name} WHERE {key} IS ?");
         let connection = fuzz::connection(&self.store);
@@ -209,20 +217,30 @@ impl Bench {
         let with = |value| std::iter::once(value).chain(row.iter().cloned()).collect();
         let values: Vec<Value> = with(value);
         let updated = self.execute(&statement, &values) == Ok(1);
-        updated.then(|| (name.clone(), statement, with(before)))
+        updated.then(|| (kind.to_owned(), statement, with(before)))
     }
 }
 
-/// Takes the types and checks of all columns out of a schema, and leaves no log of transactions.
+/// Takes the types, the checks and the sources of all columns out of a schema, and leaves no log of
+/// transactions.
 fn remove_constraints(connection: &Connection) -> rusqlite::Result<()> {
-    connection.execute_batch(
-        "PRAGMA journal_mode = DELETE;
-         PRAGMA writable_schema = ON;
-         UPDATE sqlite_schema SET sql = replace(replace(replace(replace(sql,
-             'STRICT, WITHOUT', 'WITHOUT'), ') STRICT', ')'),
-             'IS NOT NULL', 'NOTNULL'), ' NOT NULL', '');
-         PRAGMA writable_schema = OFF;",
-    )
+    let mut query = connection
+        .prepare("SELECT name, sql FROM sqlite_schema WHERE type = 'table' AND sql IS NOT NULL")?;
+    let tables = query.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let tables: Vec<(String, String)> = tables.collect::<rusqlite::Result<_>>()?;
+    drop(query);
+    connection.execute_batch("PRAGMA journal_mode = DELETE; PRAGMA writable_schema = ON;")?;
+    for (name, mut sql) in tables {
+        while let Some(from) = sql.find(" AS (") {
+            let length = sql[from..].find(") STORED").expect("a stored column");
+            sql.replace_range(from..from + length + ") STORED".len(), "");
+        }
+        let sql = sql.replace("STRICT, WITHOUT", "WITHOUT");
+        let sql = sql.replace(") STRICT", ")").replace(" NOT NULL", "");
+        let update = "UPDATE sqlite_schema SET sql = ?2 WHERE name = ?1";
+        connection.execute(update, [name, sql])?;
+    }
+    connection.execute_batch("PRAGMA writable_schema = OFF;")
 }
 
 fn pick<T>(from: &[T], number: u8) -> Option<&T> {
@@ -250,9 +268,17 @@ fn tables(connection: &Connection) -> rusqlite::Result<Vec<Table>> {
             vec!["rowid".to_owned()]
         };
         let width = key.len();
-        let mut rows =
-            connection.prepare(&format!("SELECT {} FROM {name} LIMIT 8", key.join(", ")))?;
-        let rows = rows.query_map([], |row| (0..width).map(|at| row.get(at)).collect())?;
+        let kind = match name.as_str() {
+            "record" => "kind",
+            "part" => "(SELECT kind FROM record WHERE id = part.record)",
+            _ => "'run'",
+        };
+        let rows = format!("SELECT {}, {kind} FROM {name} LIMIT 8", key.join(", "));
+        let mut rows = connection.prepare(&rows)?;
+        let rows = rows.query_map([], |row| {
+            let key = (0..width).map(|at| row.get(at));
+            Ok((row.get(width)?, key.collect::<rusqlite::Result<_>>()?))
+        })?;
         tables.push(Table {
             columns: names(false),
             rows: rows.collect::<rusqlite::Result<_>>()?,

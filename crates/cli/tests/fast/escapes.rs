@@ -3,7 +3,7 @@
 
 use crate::support::{Home, Printed, printed};
 use rusqlite::Connection;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
@@ -82,57 +82,58 @@ fn a_plan_with_escapes_is_refused_without_them() {
 /// Puts hostile text into every text of a store that is not a key and not from a fixed set.
 fn poison(home: &Home) {
     let store = Connection::open(home.path("data/fsdyno/fsdyno.db")).unwrap();
-    let columns = ["plan", "provenance", "command_line"];
-    let read = |column: &str| -> Value {
-        let text: String = store
-            .query_row(&format!("SELECT {column} FROM run"), [], |row| row.get(0))
-            .unwrap();
-        serde_json::from_str(&text).unwrap()
-    };
-    let [mut plan, mut provenance, mut command_line] = columns.map(read);
-    for contender in plan["contenders"].as_array_mut().unwrap() {
-        poison_texts(&mut contender["label"]);
-    }
-    for workload in plan["workloads"].as_array_mut().unwrap() {
-        poison_texts(&mut workload["name"]);
-        for phase in workload["phases"].as_array_mut().unwrap() {
-            poison_texts(&mut phase["label"]);
+    let change = |table: &str, change: &dyn Fn(&mut Value)| {
+        let query = format!("SELECT rowid, document FROM {table}");
+        let mut query = store.prepare(&query).unwrap();
+        let rows = query.query_map([], |row| Ok((row.get(0)?, row.get(1)?)));
+        let rows: Vec<(i64, String)> = rows.unwrap().map(Result::unwrap).collect();
+        for (row, text) in &rows {
+            let mut document = serde_json::from_str(text).unwrap();
+            change(&mut document);
+            let sql = format!("UPDATE {table} SET document = ?2 WHERE rowid = ?1");
+            store.execute(&sql, (row, document.to_string())).unwrap();
         }
-    }
-    poison_texts(&mut provenance);
-    poison_texts(&mut command_line);
-    for (column, value) in columns.into_iter().zip([plan, provenance, command_line]) {
-        let text = value.to_string();
-        let sql = format!("UPDATE run SET {column} = ?1, name = name || ?2");
-        store.execute(&sql, [&text, HOSTILE]).unwrap();
-    }
-    for (sql, at_least) in [
-        (
-            "UPDATE sample SET label = label || ?1, method = method || ?1, cache_method = ?1",
-            2,
-        ),
-        (
-            "UPDATE command SET stdout = ?1, stderr = ?1, argv = json_array('cp', ?1)",
-            0,
-        ),
-        ("INSERT INTO effective SELECT id, 90, ?1, ?1 FROM cell", 1),
-        (
-            "INSERT INTO warning (run, cell, kind, message, advice)
-             SELECT run, id, 'entry', ?1, ?1 FROM cell",
-            1,
-        ),
-        (
-            "UPDATE cell SET outcome = 'failed', failure_stage = 'prepare', failure_message = ?1
-             WHERE block = 1",
-            1,
-        ),
-    ] {
-        let changed = store.execute(sql, [HOSTILE]);
-        assert!(
-            changed.unwrap_or_else(|e| panic!("{sql}: {e}")) >= at_least,
-            "{sql}"
-        );
-    }
+        assert!(!rows.is_empty());
+    };
+    change("record", &|run| {
+        for contender in run["plan"]["contenders"].as_array_mut().unwrap() {
+            poison_texts(&mut contender["label"]);
+        }
+        for workload in run["plan"]["workloads"].as_array_mut().unwrap() {
+            poison_texts(&mut workload["name"]);
+            for phase in workload["phases"].as_array_mut().unwrap() {
+                poison_texts(&mut phase["label"]);
+            }
+        }
+        for field in ["provenance", "command_line"] {
+            poison_texts(&mut run[field]);
+        }
+        poison_texts(&mut run["plan"]["name"]);
+    });
+    change("part", &|cell| {
+        let samples = cell["samples"].as_array_mut().unwrap();
+        assert!(!samples.is_empty());
+        for sample in samples {
+            for text in ["label", "method"] {
+                poison_texts(&mut sample[text]);
+            }
+            poison_texts(&mut sample["cache"]["method"]);
+        }
+        for command in cell["commands"].as_array_mut().unwrap() {
+            for text in ["stdout", "stderr", "argv"] {
+                poison_texts(&mut command[text]);
+            }
+        }
+        let effective = cell["effective"].as_array_mut().unwrap();
+        effective.push(json!({"source": HOSTILE, "text": HOSTILE}));
+        let warnings = cell["warnings"].as_array_mut().unwrap();
+        warnings.push(json!({"kind": "entry", "message": HOSTILE, "advice": HOSTILE}));
+        if cell["cell"]["block"] == 1 {
+            let stage = json!({"stage": "prepare"});
+            cell["outcome"] =
+                json!({"outcome": "failed", "stage": stage, "message": HOSTILE, "errno": null});
+        }
+    });
 }
 
 /// Appends hostile text to every text of a value.

@@ -8,8 +8,8 @@ use hdrhistogram::Histogram;
 
 /// The maximum distinguishable latency, nanoseconds: one hour.
 const MAX_LATENCY_NS: u64 = 3_600_000_000_000;
-/// Significant decimal digits of the histogram.
-const DIGITS: u8 = 3;
+/// Significant decimal digits of the histogram: its classes are those of [`LatencyDistribution`].
+const DIGITS: u8 = 2;
 
 /// The reported percentiles, with their names.
 const SHARES: [(f64, &str); 4] = [
@@ -20,9 +20,6 @@ const SHARES: [(f64, &str); 4] = [
 ];
 /// The name of the maximum.
 pub(crate) const SLOWEST: &str = "latency max";
-
-/// Latencies as numbers, for transfer between processes.
-pub(crate) type Parts = (u64, u64, u64, Vec<(u64, u64)>);
 
 #[derive(Debug)]
 pub(crate) struct Latencies {
@@ -92,26 +89,17 @@ impl Latencies {
         let _ = self.histogram.add(&other.histogram);
     }
 
-    /// Everything recorded, as numbers: the minimum, the maximum, the sum, and each class with its
-    /// count.
-    pub fn to_parts(&self) -> Parts {
-        let classes = self.histogram.iter_recorded();
-        let counts = classes.map(|class| (class.value_iterated_to(), class.count_at_value()));
-        (self.quickest, self.slowest, self.sum, counts.collect())
-    }
-
-    /// Restores latencies from these numbers.
-    pub fn of_parts((quickest, slowest, sum, counts): Parts) -> Self {
-        let mut all = Self {
-            quickest,
-            slowest,
-            sum,
-            ..Self::new()
-        };
-        for (value, count) in counts {
-            all.histogram.saturating_record_n(value, count);
+    /// Adds the latencies of another process.
+    pub fn add_all(&mut self, other: &LatencyDistribution) {
+        if other.count == 0 {
+            return;
         }
-        all
+        self.quickest = self.quickest.min(other.min_ns);
+        self.slowest = self.slowest.max(other.max_ns);
+        self.sum += other.sum_ns;
+        for (end, count) in &other.buckets {
+            self.histogram.saturating_record_n(*end, *count);
+        }
     }
 
     /// Operations so far.
@@ -121,42 +109,31 @@ impl Latencies {
 
     /// The figures; none without operations.
     pub fn figures(&self) -> Vec<Figure> {
-        if self.count() == 0 {
+        let Some(all) = self.distribution("") else {
             return Vec::new();
-        }
-        let summary = |name: &str, value: u64| Figure::new(name, value as f64, "ns", Better::Lower);
+        };
+        let summary = |name: &str, ns: u64| Figure::new(name, ns as f64, "ns", Better::Lower);
         SHARES
             .iter()
-            .map(|(share, name)| {
-                // The upper end of a class may exceed the maximum.
-                let value = self.histogram.value_at_quantile(*share).min(self.slowest);
-                summary(name, value)
-            })
+            .filter_map(|(share, name)| Some(summary(name, all.at(*share)?)))
             .chain([summary(SLOWEST, self.slowest)])
             .collect()
     }
 
-    /// The distribution, for operations of that name; none without operations. The classes of the
-    /// histogram are finer than the reported classes, and nested in them.
+    /// The distribution, for operations of that name; none without operations.
     pub fn distribution(&self, operation: &str) -> Option<LatencyDistribution> {
         if self.count() == 0 {
             return None;
         }
-        let mut buckets: Vec<(u64, u64)> = Vec::new();
-        for class in self.histogram.iter_recorded() {
-            let end = LatencyDistribution::class_end(class.value_iterated_to());
-            match buckets.last_mut() {
-                Some((last, count)) if *last == end => *count += class.count_at_value(),
-                _ => buckets.push((end, class.count_at_value())),
-            }
-        }
+        let classes = self.histogram.iter_recorded();
+        let buckets = classes.map(|class| (class.value_iterated_to(), class.count_at_value()));
         Some(LatencyDistribution {
             operation: operation.to_owned(),
             count: self.count(),
             sum_ns: self.sum,
             min_ns: self.quickest,
             max_ns: self.slowest,
-            buckets,
+            buckets: buckets.collect(),
         })
     }
 }
@@ -169,13 +146,11 @@ mod tests {
     fn percentiles_match_the_recorded_latencies() {
         let mut latencies = Latencies::new();
         for duration in 1..=1000 {
-            latencies.began = clock::now();
-            latencies.histogram.saturating_record(duration * 1000);
+            latencies.add_one(duration * 1000);
         }
-        latencies.slowest = 1_000_000;
         let values: Vec<f64> = latencies.figures().iter().map(|f| f.value).collect();
         for (value, share) in values.iter().zip([0.5, 0.9, 0.99, 0.999, 1.0]) {
-            assert!((value / 1e6 - share).abs() < 0.002, "{value} for {share}");
+            assert!((value / 1e6 - share).abs() < 0.008, "{value} for {share}");
         }
         assert!(values.is_sorted() && values[4] <= 1e6);
     }
@@ -214,6 +189,6 @@ mod tests {
         assert_eq!((summary.min_ns, summary.max_ns), (1, times(4999)));
         assert_eq!((summary.count, summary.operation.as_str()), (5000, "file"));
         let median = summary.at(0.5).unwrap() as f64 / times(2499) as f64;
-        assert!((1.0..1.04).contains(&median), "{median}");
+        assert!((1.0..1.01).contains(&median), "{median}");
     }
 }

@@ -2,7 +2,7 @@
 //! over time. One reading of the clock per operation gives both; everything is preallocated. A
 //! [`Recording`] is a timeline with all its classes, which other processes can merge.
 
-use super::latency::{self, Latencies};
+use super::latency::Latencies;
 use crate::clock;
 use fsdyno_model::sample::{Figure, Tally};
 use fsdyno_model::timeline::{LatencyDistribution, Progress, Slice};
@@ -111,7 +111,7 @@ impl Slices {
 }
 
 /// A timeline as numbers, for transfer between processes.
-pub(crate) type Parts = (latency::Parts, u32, Vec<Slice>);
+pub(crate) type Parts = (LatencyDistribution, u32, Vec<Slice>);
 
 #[derive(Debug)]
 pub(crate) struct TimelineRecorder {
@@ -208,13 +208,14 @@ impl TimelineRecorder {
     /// The reported values as numbers: latencies, slice width, and slices.
     pub fn to_parts(&self) -> Parts {
         let slices = &self.slices;
-        (self.latencies.to_parts(), slices.width, slices.all.to_vec())
+        let latencies = self.latencies.distribution("").unwrap_or_default();
+        (latencies, slices.width, slices.all.to_vec())
     }
 
     /// Restores a timeline from these numbers.
     pub fn of_parts((latencies, width, slices): Parts) -> Self {
         let mut timeline = Self::new();
-        timeline.latencies = Latencies::of_parts(latencies);
+        timeline.latencies.add_all(&latencies);
         timeline.slices.width = width;
         for (slice, summary) in timeline.slices.all.iter_mut().zip(slices) {
             *slice = summary;
@@ -296,8 +297,7 @@ impl Recording {
     }
 
     pub fn operations(&self) -> u64 {
-        let ((.., counts), ..) = &self.parts;
-        counts.iter().map(|(_, count)| count).sum()
+        self.parts.0.count
     }
 
     /// Merges the recordings of processes that ran the same phase, which took this long for all of

@@ -66,6 +66,13 @@ pub static BONNIE: Program = Program {
     describe,
     data,
     judged: |_| None,
+    figures: |_| {
+        let of = |name: &str| {
+            let more = ["", " cpu", " latency max"];
+            more.map(|more| format!("{name}{more}"))
+        };
+        Ok(RATES.iter().flat_map(|(_, name, _)| of(name)).collect())
+    },
 };
 
 fn mebibytes(parameters: &BTreeMap<String, String>) -> Option<u64> {

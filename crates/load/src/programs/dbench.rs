@@ -16,6 +16,25 @@ const NAME: &str = "dbench";
 const THROUGHPUT: &str = "throughput";
 /// An upper bound of the data of one client of the packaged load; 22.5 MiB were measured.
 const CLIENT: u64 = 24 << 20;
+/// The operations of the packaged load.
+const OPERATIONS: [&str; 16] = [
+    "NTCreateX",
+    "Close",
+    "Rename",
+    "Unlink",
+    "Deltree",
+    "Mkdir",
+    "Qpathinfo",
+    "Qfileinfo",
+    "Qfsinfo",
+    "Sfileinfo",
+    "Find",
+    "WriteX",
+    "ReadX",
+    "LockX",
+    "UnlockX",
+    "Flush",
+];
 /// The boolean options, by parameter.
 const SWITCHES: [(&str, &str); 4] = [
     ("sync", "--sync"),
@@ -63,6 +82,16 @@ pub static DBENCH: Program = Program {
     },
     data,
     judged: |_| Some(THROUGHPUT.to_owned()),
+    figures: |parameters| {
+        // The load file decides which operations there are.
+        let given = parameters.contains_key("loadfile");
+        let operations = if given { &["*"][..] } else { &OPERATIONS };
+        let of =
+            |name: &&str| ["", " latency mean", " latency max"].map(|more| format!("{name}{more}"));
+        let mut names = vec![THROUGHPUT.to_owned(), "latency max".to_owned()];
+        names.extend(operations.iter().flat_map(of));
+        Ok(names)
+    },
 };
 
 fn data(parameters: &BTreeMap<String, String>) -> Option<Bytes> {

@@ -59,6 +59,7 @@ pub static EXEC: Program = Program {
     describe,
     data: |_| None,
     judged: |_| None,
+    figures: |_| Ok(Vec::new()),
 };
 
 fn commands(task: &Task<'_>) -> Commands {

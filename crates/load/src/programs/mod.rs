@@ -20,7 +20,7 @@ use crate::phase_kind::PhaseKind;
 use crate::tool_run::ToolRun;
 use fsdyno_model::plan::PhasePlan;
 use fsdyno_model::requirement::{Need, Requirement};
-use fsdyno_model::sample::Figure;
+use fsdyno_model::sample::{Better, Figure};
 use fsdyno_model::units::Bytes;
 use fsdyno_model::warning::Warning;
 use fsdyno_model::{FigureName, Needs, NoFigure, suggestion};
@@ -51,6 +51,9 @@ pub struct Program {
     /// The name of the reported figure that its work is judged by, if its parameters fix the
     /// duration. None if it ends with its work, and is judged by its time.
     judged: fn(&BTreeMap<String, String>) -> Option<String>,
+    /// The names of the figures that it can report: `*` is the rest of a word. The error says what
+    /// is wrong with its parameters.
+    figures: fn(&BTreeMap<String, String>) -> Result<Vec<String>, String>,
 }
 
 pub static ALL: &[&Program] = &[
@@ -176,39 +179,71 @@ pub fn complete(kind: &str, parameters: &mut BTreeMap<String, String>) -> Result
 }
 
 /// The reason why contenders cannot be judged by a figure of a phase, and what to write; none if they
-/// can. A program reports figures that are known when it has run.
+/// can.
 pub fn refuse_judged(phase: &PhasePlan, figure: &FigureName) -> Result<(), String> {
     if let Some(definition) = figure.definition() {
         return if definition.may_be_judged() {
             Ok(())
         } else {
-            Err(format!("neither a higher nor a lower `{figure}` is better"))
+            Err(neither(figure))
         };
     }
-    match find(&phase.kind) {
-        Some(program) if program.executable.is_some() => return Ok(()),
-        Some(_) => {}
-        None => {
-            let kind = &phase.kind;
-            let error = NoFigure {
-                name: figure.to_string(),
-            };
-            return Err(format!(
-                "{error}; `{kind}` is no program with figures of its own"
-            ));
-        }
+    let kind = &phase.kind;
+    let Some(program) = find(kind) else {
+        let error = NoFigure {
+            name: figure.to_string(),
+        };
+        return Err(format!(
+            "{error}; `{kind}` is no program with figures of its own"
+        ));
+    };
+    if program.executable.is_none() {
+        return refuse_own(&own_figures(phase)?, figure);
     }
-    let specs = own_figures(phase)?;
-    if specs.iter().any(|spec| spec.name == figure.as_str()) {
+    let names = (program.figures)(&phase.parameters)?;
+    if names.iter().any(|name| fits(name, figure.as_str())) {
         return Ok(());
     }
-    let names = specs.iter().map(|spec| spec.name.as_str());
-    let defined = FigureName::defined().map(|name| -> &str { name });
-    let known: Vec<&str> = defined.chain(names).collect();
-    let near = suggestion(figure.as_str(), known.iter().copied());
-    Err(format!(
-        "unknown figure `{figure}`: {near}; a command's own needs --figure '{figure}=REGEX'"
-    ))
+    let near = suggestion(figure.as_str(), known(names.iter().map(String::as_str)));
+    Err(format!("unknown figure `{figure}` of {kind}: {near}"))
+}
+
+/// The names that a figure can have: these, and those of all defined figures.
+fn known<'n>(
+    names: impl Iterator<Item = &'n str> + Clone,
+) -> impl Iterator<Item = &'n str> + Clone {
+    FigureName::defined()
+        .map(|name| -> &str { name })
+        .chain(names)
+}
+
+fn neither(figure: &FigureName) -> String {
+    format!("neither a higher nor a lower `{figure}` is better")
+}
+
+/// As [`refuse_judged`], for a command with these figures of its own.
+fn refuse_own(specs: &[FigureSpec], figure: &FigureName) -> Result<(), String> {
+    let own = specs.iter().find(|spec| spec.name == figure.as_str());
+    match own {
+        Some(spec) if spec.better == Some(Better::Neither) => Err(neither(figure)),
+        Some(_) => Ok(()),
+        None => {
+            let names = specs.iter().map(|spec| spec.name.as_str());
+            let near = suggestion(figure.as_str(), known(names));
+            Err(format!(
+                "unknown figure `{figure}`: {near}; a command's own needs --figure '{figure}=REGEX'"
+            ))
+        }
+    }
+}
+
+/// Whether a name is one of those that a form with `*` stands for.
+fn fits(form: &str, name: &str) -> bool {
+    let (mut forms, mut words) = (form.split(' '), name.split(' '));
+    forms.by_ref().zip(words.by_ref()).all(|(form, word)| {
+        let start = form.strip_suffix('*');
+        start.map_or(form == word, |start| word.starts_with(start))
+    }) && form.split(' ').count() == name.split(' ').count()
 }
 
 /// Checks the specified figures of a command. The error says what to write.
@@ -269,8 +304,12 @@ impl Planned {
         let Some(judged) = self.judged.as_ref().filter(|_| report.warnings.is_empty()) else {
             return Ok(report);
         };
-        if report.figures.iter().any(|one| one.name == judged.as_str()) {
-            return Ok(report);
+        let mut figures = report.figures.iter();
+        if let Some(figure) = figures.find(|one| one.name == judged.as_str()) {
+            return match figure.better {
+                Better::Neither => Err(program.unread(neither(judged))),
+                _ => Ok(report),
+            };
         }
         let names = report.figures.iter().map(|figure| figure.name.as_str());
         let names: Vec<&str> = names.collect();

@@ -1,7 +1,9 @@
 //! Tests of every parser on real outputs: truncated outputs are errors, and an invalid byte never
 //! changes a figure. Only tests use it.
 
-use super::{Program, ProgramReport};
+use super::{Program, ProgramReport, fits};
+use fsdyno_model::sample::Figure;
+use std::collections::BTreeMap;
 
 /// The value of one figure.
 pub(super) fn seen(report: &ProgramReport, name: &str) -> Option<f64> {
@@ -21,8 +23,24 @@ pub(super) fn truncated_output_gives_an_error(program: &Program, text: &str, com
 /// Corrupts an output at every byte: the result is equal or an error.
 pub(super) fn broken_it_gives_no_other_figure(program: &Program, text: &str) {
     let whole = program.parse(text).unwrap();
+    announces(program, &BTreeMap::new(), &whole);
     for same in read_if_broken(program, text) {
         assert_eq!(same, whole);
+    }
+}
+
+/// The program names each figure of a report before it runs, so that it can be judged.
+pub(super) fn announces(
+    program: &Program,
+    parameters: &BTreeMap<String, String>,
+    report: &ProgramReport,
+) {
+    let names = (program.figures)(parameters).unwrap();
+    for Figure { name, .. } in &report.figures {
+        assert!(
+            names.iter().any(|form| fits(form, name)),
+            "{name}: {names:?}"
+        );
     }
 }
 

@@ -19,7 +19,8 @@ const FIGURE: &str = "FIGURE";
 pub(super) struct FigureSpec {
     pub name: String,
     unit: String,
-    better: Option<Better>,
+    /// Which of two values is better, if it is specified.
+    pub better: Option<Better>,
     /// Where it is in the output; none if a line of the output states it.
     pattern: Option<Regex>,
 }
@@ -76,7 +77,8 @@ impl FigureSpec {
         if better.is_none() && pattern.is_some() {
             return Err(format!(
                 "it is not known whether a higher or a lower `{name}` is better: write \
-                 `{name}[higher]=REGEX` or `{name}[lower]=REGEX`"
+                 `{name}[higher]=REGEX`, `{name}[lower]=REGEX` or, not to judge by it, \
+                 `{name}[none]=REGEX`"
             ));
         }
         Ok(Self {
@@ -217,6 +219,7 @@ fn direction(word: &str) -> Option<Better> {
     match word {
         "higher" => Some(Better::Higher),
         "lower" => Some(Better::Lower),
+        "none" => Some(Better::Neither),
         _ => None,
     }
 }

@@ -75,6 +75,7 @@ pub static POSTMARK: Program = Program {
     },
     data,
     judged: |_| None,
+    figures: |_| Ok(report::NAMES.map(str::to_owned).to_vec()),
 };
 
 /// The initial files at maximum size, and the files created later.

@@ -93,6 +93,12 @@ pub static SYSBENCH: Program = Program {
         Some(Bytes(size.parse().ok()?))
     },
     judged: |parameters| (!ends_by_events(parameters)).then(|| EVENTS.to_owned()),
+    figures: |_| {
+        let rates = ["reads", "writes", "fsyncs", "read", "written"].map(str::to_owned);
+        let latencies = ["mean", "p50", "p90", "p99", "p99.9", "max"];
+        let latencies = latencies.map(|name| format!("latency {name}"));
+        Ok([&[EVENTS.to_owned()][..], &rates, &latencies].concat())
+    },
 };
 
 /// Whether it ends after a number of requests, instead of a duration.

@@ -148,8 +148,10 @@ impl RunComparison {
         comparison
     }
 
-    /// Judges a family of lines. Negligible times are equivalent without a test.
+    /// Judges a family of lines. Negligible times are equivalent without a test, and figures of
+    /// which neither is better have no verdict.
     fn judge(&mut self, margin: f64, is_of_it: impl Fn(&Line) -> bool) {
+        let is_of_it = |line: &Line| is_of_it(line) && line.better != Better::Neither;
         let is_judged = |line: &Line| is_of_it(line) && !line.is_negligible();
         let lines = self.lines.iter().filter(|line| is_judged(line));
         let costs: Vec<(Vec<f64>, Vec<f64>)> = lines.map(Line::costs).collect();

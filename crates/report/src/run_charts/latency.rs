@@ -68,33 +68,12 @@ pub(super) fn chart(
 /// The distributions of all samples of a contender, by operation.
 fn merged<'a>(samples: impl Iterator<Item = &'a Sample>) -> BTreeMap<String, LatencyDistribution> {
     let mut all: BTreeMap<String, LatencyDistribution> = BTreeMap::new();
-    let mut buckets: BTreeMap<String, BTreeMap<u64, u64>> = BTreeMap::new();
     for one in samples.flat_map(|sample| &sample.latencies) {
-        if one.count == 0 {
-            continue;
+        if one.count > 0 {
+            let whole = all.entry(one.operation.clone()).or_default();
+            whole.operation.clone_from(&one.operation);
+            whole.add(one);
         }
-        let sum = all
-            .entry(one.operation.clone())
-            .or_insert_with(|| LatencyDistribution {
-                operation: one.operation.clone(),
-                min_ns: u64::MAX,
-                ..LatencyDistribution::default()
-            });
-        sum.count = sum.count.saturating_add(one.count);
-        sum.sum_ns = sum.sum_ns.saturating_add(one.sum_ns);
-        sum.min_ns = sum.min_ns.min(one.min_ns);
-        sum.max_ns = sum.max_ns.max(one.max_ns);
-        let classes = buckets.entry(one.operation.clone()).or_default();
-        for (end, count) in &one.buckets {
-            *classes.entry(*end).or_default() += count;
-        }
-    }
-    for (operation, sum) in &mut all {
-        sum.buckets = buckets
-            .remove(operation)
-            .unwrap_or_default()
-            .into_iter()
-            .collect();
     }
     all
 }

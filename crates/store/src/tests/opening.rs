@@ -215,8 +215,12 @@ fn an_older_schema_is_refused_untouched() {
     let store = work_dir.open();
     store
         .connection
-        .pragma_update(None, "user_version", 17)
+        .pragma_update(None, "user_version", SCHEMA_VERSION - 1)
         .unwrap();
     drop(store);
-    check_refused(&work_dir, |error| error.to_string().contains("before 0.2"));
+    check_refused(&work_dir, |error| {
+        let found =
+            matches!(error, StoreError::Older { found, .. } if *found == SCHEMA_VERSION - 1);
+        found && error.to_string().contains("read it with fsdyno 0.2")
+    });
 }

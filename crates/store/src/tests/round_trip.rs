@@ -63,7 +63,7 @@ fn a_cell_is_recorded_once() {
     let again = specimen::bare(3, Outcome::Measured);
     let error = store.record("r", &again).unwrap_err();
     assert!(
-        matches!(&error, StoreError::CellRecorded { run, index: 3 } if run == "r"),
+        matches!(&error, StoreError::PartRecorded { id, part } if id == "r" && part == "cell 3"),
         "{error}"
     );
     assert_eq!(store.load("r").unwrap().cells, [specimen::measured(3)]);
@@ -138,7 +138,7 @@ fn a_retry_replaces_a_failed_cell_and_no_other() {
     store.replace_failed("r", &specimen::measured(2)).unwrap();
     let again = specimen::bare(2, Outcome::Measured);
     let error = store.replace_failed("r", &again).unwrap_err();
-    assert!(matches!(error, StoreError::CellRecorded { .. }), "{error}");
+    assert!(matches!(error, StoreError::PartRecorded { .. }), "{error}");
     assert_eq!(store.load("r").unwrap().cells, [specimen::measured(2)]);
 }
 
@@ -220,7 +220,10 @@ fn an_invalid_stored_value_is_named_in_the_error() {
     store.record("r", &specimen::measured(0)).unwrap();
     store
         .connection
-        .execute("UPDATE command SET stage = 'dance' WHERE place = 2", [])
+        .execute(
+            "UPDATE part SET document = json_set(document, '$.commands[2].stage.stage', 'dance')",
+            [],
+        )
         .unwrap();
     let error = store.load("r").unwrap_err();
     assert!(matches!(error, StoreError::Corrupt { .. }), "{error}");

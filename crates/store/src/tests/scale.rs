@@ -12,7 +12,7 @@ fn a_run_of_100_000_samples() {
     let mut store = work_dir.open();
     store.begin(&specimen::run("r", 1)).unwrap();
     let record = |index| CellRecord {
-        samples: (0..10).map(specimen::sample).collect(),
+        samples: (0..10).map(|at| specimen::sample(at % 3)).collect(),
         ..specimen::bare(index, fsdyno_model::Outcome::Measured)
     };
     let cells: Vec<_> = (0..CELLS).map(record).collect();

@@ -28,12 +28,13 @@ fn a_series_round_trips_in_order() {
     });
     store.begin_series(&mut begun).unwrap();
     let power_cuts = vec![
-        power_cut_without_losses("xfs", 1),
         power_cut_with_losses("ext2", 1),
-        power_cut_beyond_repair("xfs", 2),
+        power_cut_without_losses("xfs", 1),
         power_cut_without_losses("ext2", 2),
+        power_cut_beyond_repair("xfs", 2),
     ];
-    for power_cut in &power_cuts {
+    // The order of completion is another one.
+    for power_cut in power_cuts.iter().rev() {
         store.record_power_cut(&begun.id, power_cut).unwrap();
     }
     store

@@ -57,6 +57,7 @@ pub static FIO: Program = Program {
     describe,
     data,
     judged,
+    figures,
 };
 
 /// Whether the parameters name a job instead of generating one.
@@ -203,6 +204,32 @@ pub fn judged(parameters: &BTreeMap<String, String>) -> Option<String> {
         false if *name == GENERATED && sections.len() == 1 => direction.to_owned(),
         false => format!("{name} {direction}"),
     })
+}
+
+/// The names of the figures of all sections, as `report` makes them.
+fn figures(parameters: &BTreeMap<String, String>) -> Result<Vec<String>, String> {
+    let job = job(parameters)?;
+    let sections = job.effective();
+    let mut names = Vec::new();
+    for (name, _) in &sections {
+        let alone = *name == GENERATED && sections.len() == 1;
+        let alone = alone.then(String::new);
+        // Copies of a section, and sections of one name, are numbered.
+        for prefix in alone
+            .into_iter()
+            .chain([format!("{name} "), format!("{name}.* ")])
+        {
+            for direction in ["read", "write", "trim"] {
+                for figure in ["", " requests", " latency p*", " latency max"] {
+                    names.push(format!("{prefix}{direction}{figure}"));
+                }
+            }
+            for figure in ["p*", "max"] {
+                names.push(format!("{prefix}sync latency {figure}"));
+            }
+        }
+    }
+    Ok(names)
 }
 
 #[cfg(test)]

@@ -1,7 +1,9 @@
 use super::*;
-use crate::programs::{ProgramReport, outputs};
+use crate::programs::{ProgramReport, outputs, refuse_judged};
 use crate::tool_run::ToolCommand;
+use fsdyno_model::evidence::CacheState;
 use fsdyno_model::sample::Better;
+use fsdyno_model::{FigureName, PhasePlan};
 
 const MIXED: &str = include_str!("../../../tests/outputs/fio-randrw.json");
 /// A section of random reads, one of two jobs with fdatasync, and one with `gtod_reduce`.
@@ -53,6 +55,17 @@ fn sections_have_figures_of_their_own_and_latencies_of_fdatasync() {
         assert_eq!(of_it, count, "{prefix}: {:?}", names(&report));
     }
     assert_eq!(report.figures.len(), 33);
+    let text = "[one]\n[two]\nnumjobs=2\n[three]\n";
+    outputs::announces(&FIO, &parameters(&[("text", text)]), &report);
+    for name in [
+        "two write",
+        "three read latency p99.9",
+        "one sync latency max",
+    ] {
+        assert_eq!(refused(text, name), None);
+    }
+    let why = refused(text, "four write").unwrap();
+    assert!(why.contains("unknown figure `four write` of fio"), "{why}");
     for name in ["p50", "p99", "p99.9", "max"] {
         let name = format!("two.1 sync latency {name}");
         assert!(outputs::seen(&report, &name).unwrap() > 0.0, "{name}");
@@ -88,6 +101,19 @@ fn truncated_or_broken_outputs_give_no_figure() {
             assert_eq!(values(&same), whole);
         }
     }
+}
+
+/// The reason why a job cannot be judged by a figure.
+fn refused(text: &str, figure: &str) -> Option<String> {
+    let phase = PhasePlan {
+        label: NAME.to_owned(),
+        kind: NAME.to_owned(),
+        cache: CacheState::default(),
+        pattern: None,
+        parameters: parameters(&[("text", text)]),
+        judge: None,
+    };
+    refuse_judged(&phase, &FigureName::new(figure)).err()
 }
 
 #[test]

@@ -8,6 +8,21 @@ use crate::programs::printed::{decimal, places, whole};
 use fsdyno_model::sample::{Better, Figure};
 use fsdyno_model::warning::{Warning, WarningKind};
 
+/// The names of its figures.
+pub(super) const NAMES: [&str; 11] = [
+    "transactions",
+    "created",
+    "created alone",
+    "created in transactions",
+    "read",
+    "appended",
+    "deleted",
+    "deleted alone",
+    "deleted in transactions",
+    "data read",
+    "data written",
+];
+
 /// The minimum time of a rate. With fewer seconds, a rate may be wrong by more than 25 %: it is
 /// omitted.
 const MIN_SECONDS: u64 = 5;

@@ -1,0 +1,308 @@
+//! Writes and reads runs, series and explorations with their parts, each part one document.
+
+use crate::StoreError;
+use crate::document::{LARGEST, Reader, document, parse};
+use crate::error::Refusal;
+use crate::join::Record;
+use crate::resolve::check_id;
+use crate::row::{at, refused, signed};
+use fsdyno_model::{
+    CellRecord, Exploration, ExplorationInfo, ExploredProgram, LatencyDistribution, PowerCut,
+    ResultSet, RunInfo, Sample, Series, SeriesInfo,
+};
+use rusqlite::{Connection, ErrorCode, OptionalExtension as _, Transaction, params};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// A kind of record that a store keeps.
+pub(crate) trait Kept: Record {
+    /// The name of the kind, and that of a part.
+    const KIND: &'static str;
+    const PART: &'static str;
+    /// A record without its parts.
+    type Info: Serialize + DeserializeOwned + PartialEq;
+
+    fn info(&self) -> &Self::Info;
+    fn whole(info: Self::Info, parts: Vec<Self::Part>) -> Self;
+    /// The position of a part among those of its record; none if its record has no such part.
+    fn position(info: &Self::Info, part: &Self::Part) -> Option<u64>;
+    /// Names a part in an error.
+    fn name(part: &Self::Part) -> String;
+    /// An error if a record is none that fsdyno writes.
+    fn check_info(_info: &Self::Info) -> Result<(), String> {
+        Ok(())
+    }
+    /// An error if a part is none that fsdyno writes. `operations` is what the operations of its
+    /// histograms add up to, those of the parts before it included.
+    fn check(_info: &Self::Info, _part: &Self::Part, _operations: &mut u64) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+/// Inserts a record with its parts.
+pub(crate) fn insert<R: Kept>(
+    transaction: &Transaction<'_>,
+    record: &mut R,
+) -> Result<(), Refusal> {
+    let id = record.heading().id.clone();
+    check_id(&id)?;
+    let document = document(R::KIND, record.info())?;
+    let values = params![id, R::KIND, signed(record.planned()), document];
+    let inserted = transaction
+        .prepare_cached("INSERT INTO record (id, kind, planned, document) VALUES (?, ?, ?, ?)")?
+        .execute(values);
+    if let Err(error) = inserted {
+        let refused = error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation);
+        if refused && crate::resolve::is_taken(transaction, &id)? {
+            return Err(StoreError::RunExists { id }.into());
+        }
+        return Err(error.into());
+    }
+    for part in std::mem::take(record.parts()) {
+        let place = place::<R>(record.info(), &id, &part)?;
+        insert_part::<R>(transaction, &id, place, &part)?;
+    }
+    Ok(())
+}
+
+/// The position of a part; an error if its record has no such part.
+pub(crate) fn place<R: Kept>(info: &R::Info, id: &str, part: &R::Part) -> Result<u64, StoreError> {
+    R::position(info, part).ok_or_else(|| StoreError::Unstorable {
+        what: "a part of a record",
+        why: format!("`{id}` has no {}", R::name(part)),
+    })
+}
+
+/// Inserts a part of a record.
+pub(crate) fn insert_part<R: Kept>(
+    transaction: &Transaction<'_>,
+    id: &str,
+    place: u64,
+    part: &R::Part,
+) -> Result<(), Refusal> {
+    let recorded = transaction
+        .prepare_cached("SELECT 1 FROM part WHERE record = ?1 AND place = ?2")?
+        .exists(params![id, signed(place)])?;
+    if recorded {
+        return Err(StoreError::PartRecorded {
+            part: R::name(part),
+            id: id.to_owned(),
+        }
+        .into());
+    }
+    let document = document("a part of a record", part)?;
+    transaction
+        .prepare_cached("INSERT INTO part (record, place, document) VALUES (?, ?, ?)")?
+        .execute(params![id, signed(place), document])?;
+    Ok(())
+}
+
+/// Changes a record without its parts. Whether the store has it.
+pub(crate) fn change<R: Kept>(
+    transaction: &Transaction<'_>,
+    id: &str,
+    change: impl FnOnce(&mut R),
+) -> Result<bool, Refusal> {
+    let Some(info) = info::<R>(transaction, id)? else {
+        return Ok(false);
+    };
+    let mut record = R::whole(info, Vec::new());
+    change(&mut record);
+    let document = document(R::KIND, record.info())?;
+    transaction.execute(
+        "UPDATE record SET planned = ?2, document = ?3 WHERE id = ?1",
+        params![id, signed(record.planned()), document],
+    )?;
+    Ok(true)
+}
+
+/// Whether the store has a record of this kind.
+pub(crate) fn exists<R: Kept>(connection: &Connection, id: &str) -> rusqlite::Result<bool> {
+    connection
+        .prepare_cached("SELECT 1 FROM record WHERE id = ?1 AND kind = ?2")?
+        .exists([id, R::KIND])
+}
+
+/// A record without its parts.
+pub(crate) fn info<R: Kept>(
+    connection: &Connection,
+    id: &str,
+) -> rusqlite::Result<Option<R::Info>> {
+    let text: Option<String> = connection
+        .prepare_cached("SELECT document FROM record WHERE id = ?1 AND kind = ?2")?
+        .query_row([id, R::KIND], |row| row.get(0))
+        .optional()?;
+    let Some(text) = text else {
+        return Ok(None);
+    };
+    let info = parse(&text)?;
+    R::check_info(&info).map_err(refused)?;
+    Ok(Some(info))
+}
+
+/// A record with its parts, within a transaction of the caller.
+pub(crate) fn read<R: Kept>(connection: &Connection, id: &str) -> rusqlite::Result<Option<R>> {
+    let Some(info) = info::<R>(connection, id)? else {
+        return Ok(None);
+    };
+    let mut statement = connection
+        .prepare_cached("SELECT place, document FROM part WHERE record = ?1 ORDER BY place")?;
+    let mut rows = statement.query([id])?;
+    let mut reader = Reader::default();
+    let (mut parts, mut operations) = (Vec::new(), 0);
+    while let Some(row) = rows.next()? {
+        let (place, text): (i64, _) = (row.get(0)?, row.get_ref(1)?.as_str()?);
+        let located = |error| at(&format!("{} {place}", R::PART), error);
+        let part = reader.read(text).map_err(located)?;
+        let checked = match R::position(&info, &part).map(signed) {
+            Some(position) if position == place => R::check(&info, &part, &mut operations),
+            _ => Err("its place is another one".to_owned()),
+        };
+        checked.map_err(|why| located(refused(why)))?;
+        parts.push(part);
+    }
+    Ok(Some(R::whole(info, parts)))
+}
+
+impl Kept for ResultSet {
+    const KIND: &'static str = "run";
+    const PART: &'static str = "cell";
+    type Info = RunInfo;
+
+    fn info(&self) -> &RunInfo {
+        &self.run
+    }
+
+    fn whole(run: RunInfo, cells: Vec<CellRecord>) -> Self {
+        Self {
+            schema: Self::SCHEMA,
+            run,
+            cells,
+            variants: Vec::new(),
+        }
+    }
+
+    fn position(_: &RunInfo, record: &CellRecord) -> Option<u64> {
+        Some(record.cell.index.into())
+    }
+
+    fn name(record: &CellRecord) -> String {
+        format!("cell {}", record.cell.index)
+    }
+
+    /// The ranges that `run` accepts.
+    fn check_info(run: &RunInfo) -> Result<(), String> {
+        let plan = &run.plan;
+        let part = |number: f64| (0.0..=1000.0).contains(&number);
+        let precise = plan
+            .adaptive
+            .is_none_or(|adaptive| part(adaptive.precision));
+        let scale = plan.scale.is_finite() && plan.scale >= 0.0;
+        if plan.contenders.is_empty() {
+            return Err("plan: it has no contender".to_owned());
+        }
+        if !(scale && part(plan.margin) && precise) {
+            return Err("plan: its scale, margin or precision is out of range".to_owned());
+        }
+        Ok(())
+    }
+
+    /// Contender, workload and phase are indices of lists of the plan.
+    fn check(run: &RunInfo, record: &CellRecord, operations: &mut u64) -> Result<(), String> {
+        let CellRecord { cell, samples, .. } = record;
+        let missing = |what: &str| Err(format!("the plan has no such {what}"));
+        if run.plan.contenders.get(cell.contender as usize).is_none() {
+            return missing("contender");
+        }
+        let Some(workload) = run.plan.workloads.get(cell.workload as usize) else {
+            return missing("workload");
+        };
+        let is_missing = |sample: &Sample| workload.phases.get(sample.phase as usize).is_none();
+        if samples.iter().any(is_missing) {
+            return missing("phase");
+        }
+        let mut latencies = samples.iter().flat_map(|sample| &sample.latencies);
+        latencies.try_for_each(|one| check_latencies(one, operations))
+    }
+}
+
+fn check_latencies(latencies: &LatencyDistribution, operations: &mut u64) -> Result<(), String> {
+    let LatencyDistribution {
+        min_ns,
+        max_ns,
+        buckets,
+        ..
+    } = latencies;
+    if min_ns > max_ns {
+        return Err(format!(
+            "max_ns: {max_ns} is below min_ns, which is {min_ns}"
+        ));
+    }
+    for (_, count) in buckets {
+        *operations = operations.saturating_add(*count);
+    }
+    let ascends = buckets.is_sorted_by(|(one, _), (next, _)| one < next);
+    if !ascends || buckets.last().is_some_and(|(end, _)| *end > LARGEST) || *operations > LARGEST {
+        return Err(
+            "buckets: they do not ascend to an end, or have too many operations".to_owned(),
+        );
+    }
+    Ok(())
+}
+
+impl Kept for Series {
+    const KIND: &'static str = "series";
+    const PART: &'static str = "power cut";
+    type Info = SeriesInfo;
+
+    fn info(&self) -> &SeriesInfo {
+        &self.info
+    }
+
+    fn whole(info: SeriesInfo, power_cuts: Vec<PowerCut>) -> Self {
+        Self {
+            schema: Self::SCHEMA,
+            info,
+            power_cuts,
+        }
+    }
+
+    fn position(info: &SeriesInfo, power_cut: &PowerCut) -> Option<u64> {
+        info.place(power_cut).map(u64::from)
+    }
+
+    fn name(power_cut: &PowerCut) -> String {
+        format!(
+            "power cut {} on `{}`",
+            power_cut.number, power_cut.contender
+        )
+    }
+}
+
+impl Kept for Exploration {
+    const KIND: &'static str = "exploration";
+    const PART: &'static str = "program";
+    type Info = ExplorationInfo;
+
+    fn info(&self) -> &ExplorationInfo {
+        &self.info
+    }
+
+    fn whole(info: ExplorationInfo, programs: Vec<ExploredProgram>) -> Self {
+        Self {
+            schema: Self::SCHEMA,
+            info,
+            programs,
+        }
+    }
+
+    fn position(info: &ExplorationInfo, program: &ExploredProgram) -> Option<u64> {
+        let unit = info.unit(program)?;
+        let contenders = info.contenders.len() as u64;
+        Some(u64::from(unit.number) * contenders + unit.contender as u64)
+    }
+
+    fn name(program: &ExploredProgram) -> String {
+        format!("program {} on `{}`", program.number, program.contender)
+    }
+}
