@@ -4,7 +4,7 @@
 //! that was disturbed, does not move the prices of the others.
 
 use crate::{Prices, Work};
-use fsdyno_stats::{Summary, rank_correlation};
+use fsdyno_stats::{median, rank_correlation};
 
 /// An operation on a file system: what it takes, and how long that took on the machine.
 #[derive(Debug, Clone, PartialEq)]
@@ -180,7 +180,7 @@ fn judged(cells: &[Cell], predicted: &[f64]) -> Accuracy {
     let errors: Vec<f64> = ratios.iter().map(|ratio| (ratio - 1.0).abs()).collect();
     let close = ratios.iter().filter(|ratio| Accuracy::is_close(**ratio));
     Accuracy {
-        median_error: Summary::of(&errors).map_or(f64::NAN, |of| of.median),
+        median_error: median(&errors).unwrap_or(f64::NAN),
         within_half: close.count() as f64 / ratios.len().max(1) as f64,
         rank_correlation: rank_correlation(&pairs).unwrap_or(f64::NAN),
         ratios,

@@ -187,7 +187,7 @@ impl Ranks<'_> {
     }
 
     fn stragglers(&self, times: &[Times]) -> Option<Warning> {
-        let median = times.get(times.len() / 2)?.returned;
+        let median = fsdyno_stats::median_whole(times.iter().map(|one| one.returned))?;
         let limit = (median as f64 * STRAGGLES).max((median + STRAGGLES_NS) as f64);
         let late: Vec<&Times> = times
             .iter()
@@ -321,10 +321,10 @@ pub fn failure(
 
 /// The first end, and the spread of the ends.
 fn figures_of_ranks(times: &[Times], sample: &mut Sample) {
-    let (Some(first), Some(last)) = (times.first(), times.last()) else {
+    let median = fsdyno_stats::median_whole(times.iter().map(|one| one.returned));
+    let (Some(first), Some(median), Some(last)) = (times.first(), median, times.last()) else {
         return;
     };
-    let median = times[times.len() / 2].returned;
     for (name, value) in [
         ("first rank's end", first.returned),
         ("median rank's end", median),

@@ -9,6 +9,7 @@ use fsdyno_model::{
     CacheLoss, Contender, GuestSize, Judgement, LabChoice, Nanos, PowerCut, Provenance, Recovery,
     Series, SeriesInfo,
 };
+use fsdyno_stats::median_whole;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
@@ -254,15 +255,14 @@ fn row(contender: &Contender, power_cuts: &[&PowerCut]) -> Row {
         0 => Cell::Text("no checker".to_owned()),
         _ => count(clean),
     };
-    let mut times: Vec<Nanos> = recoveries.iter().map(|one| one.took_ns).collect();
-    times.sort_unstable();
-    let time = |at: usize| Cell::known(times.get(at).copied(), Cell::Duration);
+    let times = recoveries.iter().map(|one| one.took_ns.0);
+    let time = |of: Option<u64>| Cell::known(of, |ns| Cell::Duration(Nanos(ns)));
     let cells = vec![
         count(power_cuts.len()),
         count(unaided),
         clean,
-        time(power_cuts.len() / 2),
-        time(power_cuts.len().saturating_sub(1)),
+        time(median_whole(times.clone())),
+        time(times.max()),
         Cell::Count(
             power_cuts
                 .iter()

@@ -148,8 +148,9 @@ pub struct ContenderResult {
     pub verdict: Option<RunVerdict>,
     /// Whether the median is below the resolution of times (1 ms).
     pub negligible: bool,
-    /// The median of the basic blocks that the kernel of its guest executed during the phase; null
-    /// if it does not count them, and for a time that is not the whole time of the phase.
+    /// The median of the basic blocks that the kernel of its guest executed during the phase,
+    /// rounded; null if it does not count them, and for a time that is not the whole time of the
+    /// phase.
     pub kernel_blocks: Option<u64>,
 }
 

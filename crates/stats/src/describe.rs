@@ -43,8 +43,22 @@ fn middle(sorted: &[f64]) -> f64 {
     (low + (high - low) / 2.0).clamp(low, high)
 }
 
-pub(crate) fn median(values: &[f64]) -> Option<f64> {
+/// The median; of an even number of values, the mean of the two middle ones. `None` if there are
+/// none, or if a value is not finite.
+pub fn median(values: &[f64]) -> Option<f64> {
     Some(middle(&sorted(values)?))
+}
+
+/// The median of whole numbers, as [`median`], rounded half up. `None` if there are none.
+pub fn median_whole<T>(values: impl IntoIterator<Item = T>) -> Option<T>
+where
+    T: Ord + Copy + Into<i128> + TryFrom<i128>,
+{
+    let mut sorted: Vec<T> = values.into_iter().collect();
+    sorted.sort_unstable();
+    let last = sorted.len().checked_sub(1)?;
+    let both: i128 = sorted[last / 2].into() + sorted[last.div_ceil(2)].into();
+    T::try_from((both + 1).div_euclid(2)).ok()
 }
 
 /// The arithmetic mean.
@@ -109,9 +123,19 @@ mod tests {
         }
         assert_eq!(geometric_mean(&[1.0, 0.0]), None);
         assert_eq!(median(&[7.0]), Some(7.0));
+        assert_eq!(median_whole::<u64>([]), None);
     }
 
     proptest! {
+        #[test]
+        fn the_median_of_whole_numbers_is_the_rounded_median(
+            values in proptest::collection::vec(-1_000_000_i64..1_000_000, 1..20),
+        ) {
+            let figures: Vec<f64> = values.iter().map(|value| *value as f64).collect();
+            let whole = median_whole(values).unwrap() as f64;
+            prop_assert_eq!(whole, (median(&figures).unwrap() + 0.5).floor());
+        }
+
         #[test]
         fn half_of_a_sample_is_on_each_side_of_its_median(
             values in prop::collection::vec(-1e9_f64..1e9, 1..40),

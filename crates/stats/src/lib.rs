@@ -1,6 +1,6 @@
 //! Statistics of figures and their uncertainty, as pure functions of numbers.
 //!
-//! A sample is described by [`Summary`], [`median_interval`] and [`geometric_mean`]. Contenders are
+//! A sample is described by [`Summary`], [`median()`], [`median_interval`] and [`geometric_mean`]. Contenders are
 //! compared by pairs within blocks ([`ratio_paired`], [`geometric_ratio`]). [`judge_table`] gives
 //! the verdicts on all comparisons of a table, also if the figures decide the number of repeats
 //! ([`InterimAnalyses`]). Runs are compared without pairs ([`ratio_unpaired`], [`judge_unpaired`]).
@@ -43,7 +43,7 @@ mod verdict;
 
 pub use change_points::{ChangePoint, Detection, change_points};
 pub use covariance::Timed;
-pub use describe::{Summary, geometric_mean};
+pub use describe::{Summary, geometric_mean, median, median_whole};
 pub use exact::Interval;
 pub use forecast::{Forecast, forecast};
 pub use independent::{IndependentRatio, ratio_unpaired};

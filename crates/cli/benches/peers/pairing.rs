@@ -76,15 +76,9 @@ impl Figures {
     }
 }
 
-/// The median; for an even number, the mean of the two middle values.
+/// The median, or NaN of nothing.
 pub fn median(values: impl Iterator<Item = f64>) -> f64 {
-    let mut values: Vec<f64> = values.collect();
-    values.sort_by(f64::total_cmp);
-    let (low, high) = (values.len().saturating_sub(1) / 2, values.len() / 2);
-    match (values.get(low), values.get(high)) {
-        (Some(low), Some(high)) => f64::midpoint(*low, *high),
-        _ => f64::NAN,
-    }
+    fsdyno_stats::median(&values.collect::<Vec<_>>()).unwrap_or(f64::NAN)
 }
 
 impl Pairing {

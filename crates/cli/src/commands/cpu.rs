@@ -14,7 +14,7 @@ use fsdyno_files::named::NamedError;
 use fsdyno_host::signals;
 use fsdyno_model::{Bytes, KernelChoice, LabChoice, Point, ResultSet, Sample};
 use fsdyno_run::RunOptions;
-use fsdyno_stats::Summary;
+use fsdyno_stats::median;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -279,7 +279,7 @@ fn search_ns(cells: &[Cell]) -> f64 {
             prices.push((cell.measured_ns - read.measured_ns).max(0.0) / bytes);
         }
     }
-    Summary::of(&prices).map_or(0.0, |prices| prices.median)
+    median(&prices).unwrap_or(0.0)
 }
 
 /// The bytes that fsdyno itself searched.

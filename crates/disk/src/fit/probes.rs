@@ -3,7 +3,6 @@
 
 use super::target::{Access, Target, TargetError, Timing};
 use fsdyno_model::random::Random;
-use fsdyno_stats::Summary;
 use serde::Serialize;
 
 /// A small and a large read.
@@ -57,7 +56,7 @@ pub struct Place {
 
 /// Median, or 0 of nothing.
 pub fn median(values: &[f64]) -> f64 {
-    Summary::of(values).map_or(0.0, |summary| summary.median)
+    fsdyno_stats::median(values).unwrap_or(0.0)
 }
 
 /// The lengths from [`SMALL`] to this one, each twice the one before.

@@ -5,7 +5,7 @@ use super::candidates::Field;
 use crate::terms;
 use crate::why::{PhaseWhy, Why};
 use fsdyno_model::ResultSet;
-use fsdyno_stats::{Summary, rank_correlation};
+use fsdyno_stats::{median, rank_correlation};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -136,7 +136,7 @@ impl Validation {
         Self {
             run: terms::printable(&measured.run.id),
             correlation,
-            median_error: Summary::of(&errors).map(|summary| summary.median),
+            median_error: median(&errors),
             pairs,
         }
     }

@@ -20,7 +20,7 @@ use crate::resolution::{both_negligible, have_ratio};
 use crate::terms;
 use fsdyno_model::{Better, FigureLine, FigureName, Plan, ResultSet, Source};
 use fsdyno_stats::{
-    IndependentRatio, Rule, Summary, Verdict, cost, judge_all, judge_unpaired, ratio_paired,
+    IndependentRatio, Rule, Verdict, cost, judge_all, judge_unpaired, median, ratio_paired,
     ratio_unpaired,
 };
 
@@ -82,8 +82,7 @@ pub struct Line {
 impl Line {
     /// The medians of both.
     pub fn medians(&self) -> Option<(f64, f64)> {
-        let of = |figures: &[f64]| Some(Summary::of(figures)?.median);
-        Some((of(&self.base)?, of(&self.figures)?))
+        Some((median(&self.base)?, median(&self.figures)?))
     }
 
     /// Whether it is a time that is below the resolution in both runs.

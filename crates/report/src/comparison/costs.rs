@@ -3,6 +3,7 @@
 use crate::lists::unique;
 use crate::terms;
 use fsdyno_model::{Bytes, DeviceUse, HardwareEvent, KernelWork, Nanos, Sample, Tally};
+use fsdyno_stats::{median, median_whole};
 
 /// Medians over the samples of one contender in one phase. Ratios are computed for each sample
 /// first: the ratio of two medians is not the median of the ratios.
@@ -41,22 +42,16 @@ pub struct Cost {
 
 impl Cost {
     pub(super) fn of(samples: &[(u32, &Sample)]) -> Option<Self> {
-        let middle = |of: &dyn Fn(&Sample) -> u64| {
-            lower_middle(samples.iter().map(|(_, s)| of(s)).collect())
-        };
+        let middle = |of: &dyn Fn(&Sample) -> u64| median_whole(samples.iter().map(|(_, s)| of(s)));
         let device = |of: fn(&DeviceUse) -> u64| {
-            lower_middle(
-                samples
-                    .iter()
-                    .filter_map(|(_, s)| s.device.as_ref().map(of))
-                    .collect(),
-            )
+            let uses = samples.iter().filter_map(|(_, s)| s.device.as_ref());
+            median_whole(uses.map(of))
         };
         let kernel = |of: fn(&KernelWork) -> u64| {
             let works = samples
                 .iter()
                 .filter_map(|(_, s)| s.whole_kernel_work().map(of));
-            lower_middle(works.collect())
+            median_whole(works)
         };
         let writes = samples.iter().all(|(_, s)| s.durable_ns.is_some());
         Some(Self {
@@ -71,9 +66,8 @@ impl Cost {
             charged: kernel(|work| work.charged_ns.0).map(Nanos),
             machine_busy: Nanos(middle(&|s| s.cpu.machine_busy_ns.0)?),
             steal: Nanos(middle(&|s| s.cpu.steal_ns.0)?),
-            events: HardwareEvent::ALL.map(|event| {
-                lower_middle(samples.iter().filter_map(|(_, s)| event.of(s)).collect())
-            }),
+            events: HardwareEvent::ALL
+                .map(|event| median_whole(samples.iter().filter_map(|(_, s)| event.of(s)))),
             device: device(|d| d.reads).and_then(|reads| {
                 Some(DeviceUse {
                     reads,
@@ -88,7 +82,7 @@ impl Cost {
                 })
             }),
             data: Bytes(middle(&|s| s.tally.bytes.0)?),
-            space: lower_middle(samples.iter().map(|(_, s)| space(s)).collect())?,
+            space: median_whole(samples.iter().map(|(_, s)| space(s)))?,
             writes,
         })
     }
@@ -97,13 +91,6 @@ impl Cost {
     pub fn stores_data(&self) -> bool {
         self.writes && self.data.0 > 0
     }
-}
-
-/// The lower median for an even number, which is a measured cost.
-fn lower_middle<T: Ord + Copy>(mut values: Vec<T>) -> Option<T> {
-    values.sort_unstable();
-    let last = values.len().checked_sub(1)?;
-    Some(values[last / 2])
 }
 
 /// The change of used space of a sample, bytes; negative if space was freed.
@@ -118,10 +105,8 @@ fn per_data(samples: &[(u32, &Sample)], of: impl Fn(&Sample) -> Option<u64>) -> 
         let data = sample.tally.bytes.0;
         Some(of(sample)? as f64 / (data > 0).then_some(data)? as f64)
     };
-    let mut ratios: Vec<f64> = samples.iter().filter_map(ratio).collect();
-    ratios.sort_by(f64::total_cmp);
-    let middle = ratios.get(ratios.len().checked_sub(1)? / 2).copied();
-    middle.filter(|of| *of > 0.0)
+    let ratios: Vec<f64> = samples.iter().filter_map(ratio).collect();
+    median(&ratios).filter(|of| *of > 0.0)
 }
 
 /// The methods of these samples, usually one; with the engine if it is not the plan's.

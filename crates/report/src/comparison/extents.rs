@@ -3,6 +3,8 @@
 use crate::document::Cell;
 use crate::terms;
 use fsdyno_model::{Bytes, CacheState, Fragmentation, ResultSet, Sample};
+use fsdyno_stats::{median, median_whole};
+use std::collections::BTreeMap;
 
 /// All counts of extents of a comparison.
 #[derive(Debug, Clone)]
@@ -30,7 +32,7 @@ pub struct Counted {
     pub contenders: Vec<(usize, Found)>,
 }
 
-/// The count of one contender, from the repeat with the median number of extents per file.
+/// The counts of one contender.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Found {
     /// The figures.
@@ -39,7 +41,7 @@ pub enum Found {
     Unavailable(String),
 }
 
-/// The figures of one count.
+/// The medians of the counts of one contender.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ExtentSummary {
     /// Regular files counted.
@@ -50,7 +52,7 @@ pub struct ExtentSummary {
     pub per_file: Option<f64>,
     /// The share of files with more than one extent, percent.
     pub fragmented_percent: Option<f64>,
-    /// The size class of the median extent: 2^n to 2^(n+1) - 1 bytes.
+    /// The size class of the median extent of all counts: 2^n to 2^(n+1) - 1 bytes.
     pub median_class: Option<u32>,
     /// The size class of the largest extent.
     pub largest_class: Option<u32>,
@@ -108,39 +110,46 @@ fn counted(set: &ResultSet) -> Vec<Counted> {
 
 impl Found {
     fn of(samples: &[(u32, &Sample)]) -> Option<Self> {
-        let mut counts: Vec<&Fragmentation> = samples
+        let counts: Vec<&Fragmentation> = samples
             .iter()
             .filter_map(|(_, sample)| sample.fragmentation.as_ref())
             .collect();
         if let Some(reason) = counts.iter().find_map(|c| c.unavailable.as_ref()) {
             return Some(Self::Unavailable(terms::printable(reason)));
         }
-        let per_file = |count: &Fragmentation| count.per_file().unwrap_or(0.0);
-        counts.sort_by(|a, b| per_file(a).total_cmp(&per_file(b)));
-        // The lower median for an even number, which is a measured count.
-        let middle = counts.get(counts.len().checked_sub(1)? / 2)?;
-        Some(Self::Counted(ExtentSummary::of(middle)))
+        ExtentSummary::of(&counts).map(Self::Counted)
     }
 }
 
 impl ExtentSummary {
-    fn of(count: &Fragmentation) -> Self {
-        let mut below = 0;
-        let sizes = || (0..).zip(&count.extents_by_size);
-        let median = sizes().find(|(_, number)| {
-            below += **number;
-            below > 0 && below >= count.extents.div_ceil(2)
-        });
-        Self {
-            files: count.files,
-            extents: count.extents,
-            per_file: count.per_file(),
-            fragmented_percent: count
-                .per_file()
-                .map(|_| 100.0 * count.fragmented as f64 / count.files as f64),
-            median_class: median.map(|(class, _)| class),
-            largest_class: sizes().filter(|(_, n)| **n > 0).map(|(c, _)| c).last(),
+    /// `None` of no counts.
+    fn of(counts: &[&Fragmentation]) -> Option<Self> {
+        let median_of = |figure: &dyn Fn(&Fragmentation) -> Option<f64>| {
+            let figures: Vec<f64> = counts.iter().filter_map(|count| figure(count)).collect();
+            median(&figures)
+        };
+        let mut by_size = BTreeMap::<u32, u64>::new();
+        for (class, number) in counts.iter().flat_map(|c| (0..).zip(&c.extents_by_size)) {
+            *by_size.entry(class).or_default() += number;
         }
+        by_size.retain(|_, number| *number > 0);
+        let half = by_size.values().sum::<u64>().div_ceil(2);
+        let mut below = 0;
+        let median_class = by_size.iter().find(|(_, number)| {
+            below += **number;
+            below >= half
+        });
+        Some(Self {
+            files: median_whole(counts.iter().map(|count| count.files))?,
+            extents: median_whole(counts.iter().map(|count| count.extents))?,
+            per_file: median_of(&Fragmentation::per_file),
+            fragmented_percent: median_of(&|count| {
+                let files = count.per_file().map(|_| count.files as f64)?;
+                Some(100.0 * count.fragmented as f64 / files)
+            }),
+            median_class: median_class.map(|(class, _)| *class),
+            largest_class: by_size.keys().next_back().copied(),
+        })
     }
 
     /// A size class as a cell: its smallest size.
@@ -186,7 +195,7 @@ fn about(set: &ResultSet, counted: &[Counted]) -> String {
          least that, and less than twice that."
     );
     if plan.repeats > 1 {
-        text += " Of several repeats, the one with the median of extents per file.";
+        text += " Figures are medians of the repeats; sizes are those of all extents.";
     }
     let disturbed = counted.iter().any(|count| {
         let next = plan.workloads[count.workload].phases.get(count.phase + 1);
@@ -213,14 +222,13 @@ mod tests {
 
     #[test]
     fn the_median_extent_is_found_in_the_size_classes() {
-        let summary_of = |by_size: &[u64]| {
-            ExtentSummary::of(&Fragmentation {
-                files: 2,
-                extents: by_size.iter().sum(),
-                extents_by_size: by_size.to_vec(),
-                ..Fragmentation::default()
-            })
+        let count = |by_size: &[u64]| Fragmentation {
+            files: 2,
+            extents: by_size.iter().sum(),
+            extents_by_size: by_size.to_vec(),
+            ..Fragmentation::default()
         };
+        let summary_of = |by_size: &[u64]| ExtentSummary::of(&[&count(by_size)]).unwrap();
         let classes = |by_size: &[u64]| {
             let summary_of = summary_of(by_size);
             (summary_of.median_class, summary_of.largest_class)
@@ -231,5 +239,11 @@ mod tests {
         let three = summary_of(&[0, 3]);
         assert_eq!(three.per_file_cell(), Cell::Text("1.500".to_owned()));
         assert_eq!(three.fragmented_percent, Some(0.0));
+
+        // Of two counts: the means of both, and the sizes of all extents.
+        let both = ExtentSummary::of(&[&count(&[0, 3]), &count(&[0, 0, 0, 7])]).unwrap();
+        assert_eq!((both.extents, both.per_file), (5, Some(2.5)));
+        assert_eq!((both.median_class, both.largest_class), (Some(3), Some(3)));
+        assert_eq!(ExtentSummary::of(&[]), None);
     }
 }

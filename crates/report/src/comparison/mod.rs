@@ -477,7 +477,7 @@ fn time_of_block(set: &ResultSet) -> Option<f64> {
     let all = set.run.plan.contenders.len() * set.run.plan.workloads.len();
     let complete = blocks.values().filter(|(cells, _)| *cells == all);
     let seconds: Vec<f64> = complete.map(|(_, seconds)| *seconds).collect();
-    Some(fsdyno_stats::Summary::of(&seconds)?.median)
+    fsdyno_stats::median(&seconds)
 }
 
 fn repeats(workloads: &[WorkloadTable]) -> (usize, usize) {

@@ -105,7 +105,7 @@ fn marks(history: &History, series: &SeriesHistory, names: &[String]) -> Vec<Mar
     if !series.exact && series.steps.is_empty() {
         // Without steps, the level is the median of all.
         let figures: Vec<f64> = series.points.iter().map(|point| point.figure).collect();
-        let median = fsdyno_stats::Summary::of(&figures).map(|summary| summary.median);
+        let median = fsdyno_stats::median(&figures);
         for (_, y) in &mut points {
             *y = median.unwrap_or(*y);
         }

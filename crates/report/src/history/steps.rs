@@ -7,7 +7,7 @@ use crate::compare::differences;
 use crate::resolution::both_negligible;
 use crate::terms;
 use fsdyno_model::{FigureDefinition, FigureName, Source};
-use fsdyno_stats::{ChangePoint, Detection, Summary, change_points};
+use fsdyno_stats::{ChangePoint, Detection, change_points, median};
 
 /// The fewest runs in which a step can be significant: the best split of 10 has a chance of
 /// 2 / C(10, 5) = 0.8 %.
@@ -81,7 +81,7 @@ pub(super) fn series(
 
 /// The median of the samples of one run.
 fn of_run(one: &Observation, counter: &FigureName) -> Option<f64> {
-    Some(Summary::of(one.figures.get(counter)?)?.median)
+    median(one.figures.get(counter)?)
 }
 
 /// The figure of several runs. Exact figures are equal; if they are not, the last run counts.
@@ -93,7 +93,7 @@ fn of_group(group: &[Observation], counter: &FigureName, exact: bool) -> Option<
     if exact {
         return medians.last().copied();
     }
-    Some(Summary::of(&medians)?.median)
+    median(&medians)
 }
 
 fn point(group: &[Observation], label: String, metric: &FigureName, exact: bool) -> Option<Point> {

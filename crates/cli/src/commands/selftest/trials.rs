@@ -259,7 +259,7 @@ fn summed(
         let of = proportion_interval(hits, experiments.max(1));
         [100.0 * of.low, 100.0 * of.high]
     };
-    let middle = |values: Vec<f64>| fsdyno_stats::Summary::of(&values).map(|of| of.median);
+    let middle = |values: Vec<f64>| fsdyno_stats::median(&values);
     let found = (slower > 0.0).then_some(found_slower);
     Trials {
         contender: plan.contenders[0].label.clone(),
