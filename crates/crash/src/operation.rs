@@ -203,6 +203,23 @@ pub enum Operation {
     Sync,
     /// `syncfs`.
     Syncfs,
+    /// `pread` of a range; without one, `read` until the end of the file.
+    Read {
+        /// The file.
+        target: Target,
+        /// First byte and number of bytes.
+        range: Option<(u64, u64)>,
+    },
+    /// `stat`; of a descriptor, `fstat`.
+    Stat {
+        /// The file or directory.
+        target: Target,
+    },
+    /// `getdents` of a whole directory.
+    List {
+        /// The directory.
+        path: String,
+    },
 }
 
 impl Program {
@@ -320,6 +337,9 @@ impl Operation {
             Self::Fdatasync { .. } => "fdatasync",
             Self::Sync => "sync",
             Self::Syncfs => "syncfs",
+            Self::Read { .. } => "read",
+            Self::Stat { .. } => "stat",
+            Self::List { .. } => "list",
         }
     }
 
@@ -331,6 +351,7 @@ impl Operation {
             | Self::Symlink { path, .. }
             | Self::Unlink { path }
             | Self::Rmdir { path }
+            | Self::List { path }
             | Self::Open { path, .. } => vec![path],
             Self::Rename { from, to } => vec![from, to],
             Self::Exchange { one, other } => vec![one, other],
@@ -344,6 +365,8 @@ impl Operation {
             | Self::SetXattr { target, .. }
             | Self::RemoveXattr { target, .. }
             | Self::Chmod { target, .. }
+            | Self::Read { target, .. }
+            | Self::Stat { target }
             | Self::Fsync { target }
             | Self::Fdatasync { target } => target.path().into_iter().collect(),
             Self::Close { .. } | Self::Sync | Self::Syncfs => Vec::new(),

@@ -214,6 +214,16 @@ fn command(operation: &Operation) -> String {
         Operation::Fdatasync { target } => format!("sync -d {}", shown_target(target)),
         Operation::Sync => "sync".to_owned(),
         Operation::Syncfs => "sync -f .".to_owned(),
+        Operation::Read {
+            target,
+            range: None,
+        } => format!("cat {} >/dev/null", shown_target(target)),
+        Operation::Read {
+            target,
+            range: Some((offset, length)),
+        } => io("-r ", &format!("pread {offset} {length}"), target),
+        Operation::Stat { target } => format!("stat {}", shown_target(target)),
+        Operation::List { path } => format!("ls -U {}", quote(path)),
     }
 }
 

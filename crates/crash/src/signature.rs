@@ -164,7 +164,9 @@ fn described(
         | Operation::Truncate { target, .. }
         | Operation::SetXattr { target, .. }
         | Operation::RemoveXattr { target, .. }
-        | Operation::Chmod { target, .. } => {
+        | Operation::Chmod { target, .. }
+        | Operation::Read { target, .. }
+        | Operation::Stat { target } => {
             format!("{word} {}", numbers.target(target, before))
         }
         Operation::Link { from, to } => {
@@ -177,6 +179,7 @@ fn described(
             let (file, parent) = (numbers.path(path, before), numbers.parent(path, before));
             format!("remove {file} from {parent}")
         }
+        Operation::List { path } => format!("{word} {}", numbers.path(path, before)),
         Operation::Rename { from, to } => {
             let (file, parent) = (numbers.path(from, before), numbers.parent(from, before));
             let into = numbers.parent(to, before);

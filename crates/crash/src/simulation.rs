@@ -359,9 +359,23 @@ impl Simulation {
                 self.target(&Target::Descriptor(descriptor.clone()))?;
                 self.descriptors.remove(descriptor);
             }
-            Operation::Fsync { target } | Operation::Fdatasync { target } => {
+            Operation::Fsync { target }
+            | Operation::Fdatasync { target }
+            | Operation::Stat { target } => {
                 let inode = self.target(target)?;
                 self.no_symlink(inode, &target.to_string())?;
+            }
+            Operation::Read { target, .. } => {
+                let inode = self.target(target)?;
+                if !matches!(self.inodes[inode].kind, Kind::File(_)) {
+                    return Err(format!("`{target}` is no regular file"));
+                }
+            }
+            Operation::List { path } => {
+                let inode = self.existing(path)?;
+                if !matches!(self.inodes[inode].kind, Kind::Directory(_)) {
+                    return Err(format!("`{path}` is no directory"));
+                }
             }
             Operation::SetXattr { target, .. }
             | Operation::RemoveXattr { target, .. }

@@ -21,7 +21,7 @@ use std::str::FromStr;
 
 /// The forms of all operations, for messages and help. A TARGET is a path or `@NAME`, the
 /// descriptor that `open` or `temporary` has called NAME.
-pub const FORMS: [&str; 33] = [
+pub const FORMS: [&str; 36] = [
     "mkdir PATH",
     "create PATH",
     "write TARGET OFFSET LENGTH",
@@ -54,6 +54,9 @@ pub const FORMS: [&str; 33] = [
     "fdatasync TARGET",
     "sync",
     "syncfs",
+    "read TARGET [OFFSET LENGTH]",
+    "stat TARGET",
+    "list PATH",
     "---",
 ];
 
@@ -178,7 +181,8 @@ impl Display for Operation {
             Self::Mkdir { path }
             | Self::Create { path }
             | Self::Unlink { path }
-            | Self::Rmdir { path } => write!(f, " {}", Path(path)),
+            | Self::Rmdir { path }
+            | Self::List { path } => write!(f, " {}", Path(path)),
             Self::Write {
                 target,
                 offset,
@@ -230,7 +234,13 @@ impl Display for Operation {
                 descriptor,
             } => write!(f, " {} as {}", Path(directory), Word(descriptor)),
             Self::Close { descriptor } => write!(f, " {}", Word(descriptor)),
-            Self::Fsync { target } | Self::Fdatasync { target } => write!(f, " {target}"),
+            Self::Fsync { target } | Self::Fdatasync { target } | Self::Stat { target } => {
+                write!(f, " {target}")
+            }
+            Self::Read { target, range } => {
+                write!(f, " {target}")?;
+                range.map_or(Ok(()), |(offset, length)| write!(f, " {offset} {length}"))
+            }
             Self::Sync | Self::Syncfs => Ok(()),
         }
     }
@@ -427,6 +437,17 @@ impl<'a> Line<'a> {
             },
             "sync" => Operation::Sync,
             "syncfs" => Operation::Syncfs,
+            "read" => Operation::Read {
+                target: self.target()?,
+                range: match self.words.as_slice() {
+                    [] => None,
+                    _ => Some((self.number()?, self.number()?)),
+                },
+            },
+            "stat" => Operation::Stat {
+                target: self.target()?,
+            },
+            "list" => Operation::List { path: self.path()? },
             unknown => {
                 let words = FORMS.iter().filter_map(|form| form.split(' ').next());
                 let words: Vec<&str> = words.collect();
@@ -637,6 +658,10 @@ mod tests {
                 kind: WriteKind::Sync
             }),
             (target(), 0..0o10000_u32).prop_map(|(target, mode)| Operation::Chmod { target, mode }),
+            (target(), any::<Option<(u64, u64)>>())
+                .prop_map(|(target, range)| Operation::Read { target, range }),
+            target().prop_map(|target| Operation::Stat { target }),
+            path().prop_map(|path| Operation::List { path }),
         ]
     }
 

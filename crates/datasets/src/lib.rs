@@ -12,6 +12,7 @@ pub mod archive;
 mod attributes;
 pub mod content;
 mod copying;
+pub mod distribution;
 pub mod entry;
 mod error;
 pub mod file;

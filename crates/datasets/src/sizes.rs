@@ -67,7 +67,7 @@ pub fn scaled(base: u64, scale: f64, least: u64) -> u64 {
 }
 
 /// Natural logarithm of a positive number: its exponent, and the series of atanh.
-fn ln(x: f64) -> f64 {
+pub(crate) fn ln(x: f64) -> f64 {
     let bits = x.to_bits();
     let exponent = f64::from(u32::try_from(bits >> 52).unwrap_or(0)) - 1023.0;
     let mantissa = f64::from_bits((bits & ((1 << 52) - 1)) | (1023 << 52));
@@ -82,7 +82,7 @@ fn ln(x: f64) -> f64 {
 }
 
 /// The exponential function for arguments of moderate size: Taylor's series near 0, then squared.
-fn exp(x: f64) -> f64 {
+pub(crate) fn exp(x: f64) -> f64 {
     let near = x / 1024.0;
     let (mut term, mut sum) = (1.0, 1.0);
     for n in 1..9 {
@@ -97,7 +97,7 @@ fn exp(x: f64) -> f64 {
 
 /// The quantile of the standard normal distribution: Abramowitz and Stegun, formula 26.2.23,
 /// whose error stays below 4.5e-4.
-fn normal_quantile(p: f64) -> f64 {
+pub(crate) fn normal_quantile(p: f64) -> f64 {
     let tail = p.min(1.0 - p);
     let t = (-2.0 * ln(tail)).sqrt();
     let above = 2.515_517 + t * (0.802_853 + t * 0.010_328);

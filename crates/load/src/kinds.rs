@@ -4,7 +4,7 @@ pub use crate::phase_kind::PhaseKind;
 pub use fsdyno_model::Needs;
 
 use crate::engines::sync::SystemCalls;
-use crate::phases::{self, apps, bonnie, mongo, op, replay};
+use crate::phases::{self, apps, bonnie, mongo, op, replay, work};
 use crate::programs;
 use fsdyno_model::plan::PhasePlan;
 use fsdyno_model::units::Bytes;
@@ -17,7 +17,10 @@ pub fn all() -> impl Iterator<Item = &'static PhaseKind> + Clone {
         .chain(&mongo::KINDS)
         .chain(&op::KINDS)
         .chain(&apps::KINDS);
-    on_trees.into_iter().chain([&replay::KIND]).chain(others)
+    on_trees
+        .into_iter()
+        .chain([&replay::KIND, &work::KIND])
+        .chain(others)
 }
 
 /// The kind with that name, of an engine or of an external program.
@@ -33,6 +36,7 @@ pub fn works_in(kind: &str, name: &str) -> bool {
     bonnie::is_one(kind) && is(bonnie::HOME)
         || op::is_one(kind) && is(op::HOME)
         || mongo::Phase::find(kind).is_some() && mongo::is_tree(name)
+        || work::is_one(kind) && is(work::HOME)
         || apps::Phase::find(kind).is_some_and(|phase| is(phase.family().home()))
 }
 
@@ -48,4 +52,5 @@ pub fn data_bytes(phase: &PhasePlan) -> Option<Bytes> {
         .or_else(|| mongo::data_bytes(phase))
         .or_else(|| op::data_bytes(phase))
         .or_else(|| apps::data_bytes(phase))
+        .or_else(|| work::data_bytes(phase))
 }

@@ -1,6 +1,7 @@
 //! The load: the phases, the engines that execute their operations, and the timing.
 //!
-//! From bottom to top: `clock`, [`hardware`], `job`, `phase_kind`, `tool_run` and `user_work`; [`engines`]; [`phases`]; the
+//! From bottom to top: `clock`, [`hardware`], `job`, `phase_kind`, `tool_run`, `user_work` and [`work`];
+//! [`engines`]; [`phases`]; the
 //! external [`programs`]; all [`kinds`] by name; and [`measure`], the measured loop. This crate
 //! neither mounts nor formats, and does not need root. A load works in a directory of the caller.
 
@@ -23,6 +24,7 @@ pub mod programs;
 mod recording_script;
 mod tool_run;
 mod user_work;
+pub mod work;
 
 pub use command::StrayProcesses;
 pub use user_work::UserWork;

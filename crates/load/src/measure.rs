@@ -11,6 +11,7 @@ mod program;
 mod replay;
 mod tree;
 mod weight;
+mod work;
 
 pub use crate::clock::Deadline;
 pub use crate::error::LoadError;
@@ -137,6 +138,8 @@ pub fn prepare(
         phases::op::prepare(found, &parameters, &job)?;
     } else if let Some((found, parameters)) = phases::apps::planned(phase) {
         phases::apps::prepare(found, &parameters, &job)?;
+    } else if let Some((work, settings)) = phases::work::planned(phase)? {
+        phases::work::prepare(&work, &settings, &job)?;
     } else if let Some(planned) = program::planned(phase, work_dir)? {
         return program::prepare(planned, &work_dir.root, confined, stop);
     }
@@ -179,6 +182,9 @@ impl ForEngine for Run<'_> {
         }
         if let Some(phase) = phases::apps::Phase::find(kind.name) {
             return apps::run::<E>(phase, kind, &mut request);
+        }
+        if let Some(planned) = phases::work::planned(request.phase)? {
+            return work::run::<E>(planned, kind, &mut request);
         }
         if phases::replay::is_one(kind.name) {
             return replay::run::<E>(kind, &mut request);

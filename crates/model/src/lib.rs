@@ -41,6 +41,7 @@ pub mod search_path;
 pub mod series;
 pub mod shard;
 mod shell;
+mod short_or;
 pub mod state;
 pub mod step;
 mod suggestion;
@@ -88,6 +89,7 @@ pub use sample::{Better, CpuUse, DeviceUse, Figure, Fragmentation, Probe, Sample
 pub use series::{Series, SeriesInfo};
 pub use shard::Shard;
 pub use shell::shell_line;
+pub use short_or::ShortOr;
 pub use state::{Fill, FillError, InitialState};
 pub use step::Step;
 pub use suggestion::{closest_name, suggestion};

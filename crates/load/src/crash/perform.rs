@@ -5,11 +5,11 @@ use fsdyno_crash::{Operation, Program, Target, WriteKind, content};
 use fsdyno_files::{errno, uninterrupted};
 use rustix::fd::{AsFd, AsRawFd, OwnedFd};
 use rustix::fs::{
-    AtFlags, CWD, FallocateFlags, Mode, OFlags, RenameFlags, XattrFlags, fallocate, fchmod,
+    AtFlags, CWD, Dir, FallocateFlags, Mode, OFlags, RenameFlags, XattrFlags, fallocate, fchmod,
     fdatasync, fremovexattr, fsetxattr, fstat, fsync, ftruncate, linkat, mkdirat, open, openat,
     renameat, renameat_with, symlinkat, syncfs, unlinkat,
 };
-use rustix::io::{Errno, pwrite};
+use rustix::io::{Errno, pread, pwrite};
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -179,6 +179,17 @@ impl Performer {
                 Ok(())
             }
             Operation::Syncfs => syncfs(root),
+            Operation::Read { target, range } => {
+                let (offset, length) = range.unwrap_or((0, u64::MAX));
+                self.with(target, OFlags::RDONLY, |file| read(file, offset, length))
+            }
+            Operation::Stat { target } => {
+                self.with(target, OFlags::RDONLY, |file| fstat(file).map(drop))
+            }
+            Operation::List { path } => {
+                let directory = self.open(path, OFlags::RDONLY | OFlags::DIRECTORY)?;
+                Dir::read_from(&directory)?.try_for_each(|entry| entry.map(drop))
+            }
         }
     }
 
@@ -310,6 +321,21 @@ fn write_all(file: impl AsFd, offset: u64, bytes: &[u8]) -> Result<(), Errno> {
         match uninterrupted(|| pwrite(&file, &bytes[done..], offset + done as u64))? {
             0 => return Err(Errno::IO),
             count => done += count,
+        }
+    }
+    Ok(())
+}
+
+/// Reads a range, or the part of it that the file has.
+fn read(file: &OwnedFd, offset: u64, length: u64) -> Result<(), Errno> {
+    let mut piece = vec![0; BLOCK * 32];
+    let mut at = offset;
+    while at < offset.saturating_add(length) {
+        let most = offset.saturating_add(length) - at;
+        let most = usize::try_from(most).map_or(piece.len(), |most| most.min(piece.len()));
+        match uninterrupted(|| pread(file, &mut piece[..most], at))? {
+            0 => break,
+            bytes => at += bytes as u64,
         }
     }
     Ok(())
@@ -466,6 +492,23 @@ mod tests {
                 run(12304, 32, 5),
             ]
         );
+    }
+
+    #[test]
+    fn reads_need_their_file_and_change_nothing() {
+        let parse = |text: &str| text.parse::<Program>().unwrap();
+        let setup = "mkdir A\ncreate A/f\nappend A/f 256k\n---\n";
+        let reads = "read A/f\nread A/f 4096 1m\nstat A/f\nlist A\nlist /\nstat /\n\
+                     open A/f as h\nread @h 0 16\nstat @h";
+        let (folder, done, _) = performed(&parse(&format!("{setup}{reads}")));
+        assert_eq!(done.failed, None);
+        let (untouched, _, _) = performed(&parse(setup));
+        assert_eq!(dump(folder.path()), dump(untouched.path()));
+        for (missing, reason) in [("read A", "no regular file"), ("list A/f", "no directory")] {
+            let wrong = parse(&format!("{setup}{missing}")).check();
+            let wrong = wrong.unwrap_err().to_string();
+            assert!(wrong.contains(reason), "{wrong}");
+        }
     }
 
     #[test]

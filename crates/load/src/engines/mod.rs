@@ -89,6 +89,8 @@ pub struct DataFile {
     pub dsync: bool,
     /// Also opens a file that is written for reading.
     pub also_reads: bool,
+    /// Every write is at the end of the file (`O_APPEND`).
+    pub appends: bool,
 }
 
 /// The calls that a phase can make. No call follows a symbolic link in the last component of a name.

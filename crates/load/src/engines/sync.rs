@@ -301,6 +301,7 @@ impl Calls for SystemCalls {
         };
         flags.set(OFlags::DIRECT, how.direct);
         flags.set(OFlags::DSYNC, how.dsync);
+        flags.set(OFlags::APPEND, how.appends);
         let result = uninterrupted(|| fs::openat(at, name, flags, Mode::from_raw_mode(0o600)));
         self.at("openat", at, name, result)
     }

@@ -1,4 +1,5 @@
-//! Copies the data of one file to another by the requested method; holes are kept.
+//! The data of files: copied by the requested method with their holes kept, or written so that no
+//! two units are alike.
 
 use crate::engines::Calls;
 use crate::engines::meta::Meta;
@@ -9,6 +10,19 @@ use fsdyno_model::plan::CopyMethod;
 /// The size of a data buffer: one call for a small file, and small enough for the second-level
 /// cache.
 pub const BUFFER: usize = 128 * 1024;
+
+/// The unit of deduplication of a device, bytes: each unit of written data is different.
+const UNIQUE: usize = 4096;
+
+/// Makes each unit of a buffer different from all others. `author` is the number of the file.
+pub(super) fn stamp(data: &mut [u8], author: usize, offset: u64) {
+    for (part, unit) in (0_u64..).zip(data.chunks_mut(UNIQUE)) {
+        if let Some(place) = unit.get_mut(..16) {
+            place[..8].copy_from_slice(&(author as u64).to_le_bytes());
+            place[8..].copy_from_slice(&(offset / UNIQUE as u64 + part).to_le_bytes());
+        }
+    }
+}
 
 /// Copies file data.
 #[derive(Debug)]

@@ -24,6 +24,7 @@ mod table;
 pub(crate) mod timeline;
 pub mod untar;
 mod walk;
+pub mod work;
 mod worker_process;
 
 pub use required::required;

@@ -1,6 +1,6 @@
 //! The capabilities that a phase requires of its file system.
 
-use super::{apps, bonnie, mongo, op};
+use super::{apps, bonnie, mongo, op, work};
 use fsdyno_model::capability::Required;
 use fsdyno_model::plan::PhasePlan;
 
@@ -11,6 +11,7 @@ pub fn required(phase: &PhasePlan) -> Vec<Required> {
         .or_else(|| bonnie::required(phase))
         .or_else(|| mongo::required(phase))
         .or_else(|| apps::required(phase))
+        .or_else(|| work::required(phase))
         .unwrap_or_default()
 }
 

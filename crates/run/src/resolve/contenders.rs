@@ -1,12 +1,13 @@
 //! Contenders: parse them, check them with the recipes, and check their labels.
 
 use super::config_error::ConfigError;
-use super::entry::{ContenderEntry, ContenderTable, ShortOr};
+use super::entry::{ContenderEntry, ContenderTable};
 use super::names::{absolute, check_name};
 use super::settings::FromText as _;
 use super::states;
 use fsdyno_model::{
     Contender, ContenderSpec, DeviceChoice, FilesystemKind, GrammarError, LabChoice, LayoutChoice,
+    ShortOr,
 };
 use fsdyno_recipes as recipes;
 use std::path::{Path, PathBuf};

@@ -16,7 +16,7 @@
 use super::catalogue::{Catalogue, DatasetForm};
 use super::config_error::ConfigError;
 use super::contenders::{ContenderParser, have_own_labels};
-use super::entry::{ContenderEntry, ContenderTable, PhaseTable, ShortOr, WorkloadTable};
+use super::entry::{ContenderEntry, ContenderTable, PhaseTable, WorkloadTable};
 use super::error::{PlanFileError, ResolveError};
 use super::names::{absolute, check_name};
 use super::parameters;
@@ -25,7 +25,7 @@ use super::place::Place;
 use crate::resolve::options::RunOptions;
 use crate::resolve::settings::{FromText as _, split_help};
 use fsdyno_model::closest_name;
-use fsdyno_model::{ContenderSpec, DatasetChoice, FigureName, LabChoice, Workload};
+use fsdyno_model::{ContenderSpec, DatasetChoice, FigureName, LabChoice, ShortOr, Workload};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};

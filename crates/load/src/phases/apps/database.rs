@@ -1,12 +1,11 @@
 //! A database with a write-ahead log: each commit appends to the log and waits until it is durable;
 //! checkpoints write the changed pages to the table.
 
-use super::files::stamp;
 use super::inventory::{LOG, PAGE, PAGE_LENGTH};
 use super::steps::Steps;
 use crate::engines::{Calls, DataFile};
 use crate::error::LoadError;
-use crate::phases::data;
+use crate::phases::data::{self, stamp};
 use std::ffi::CStr;
 
 pub(super) const TABLE: &CStr = c"table";
@@ -21,6 +20,7 @@ fn opened(makes: bool) -> DataFile {
         direct: false,
         dsync: false,
         also_reads: false,
+        appends: false,
     }
 }
 

@@ -2,24 +2,12 @@
 
 use crate::engines::Calls;
 use crate::error::LoadError;
+use crate::phases::data::stamp;
 use std::ffi::CStr;
 
 /// The mode of files and directories.
 pub(super) const MODE: u32 = 0o644;
 pub(super) const DIRECTORY_MODE: u32 = 0o755;
-/// The unit of deduplication of a device, bytes: each unit of written data is different.
-const UNIQUE: usize = 4096;
-
-/// Makes each unit of a buffer different from all others. `author` is the number of the file.
-pub(super) fn stamp(data: &mut [u8], author: usize, offset: u64) {
-    for (part, unit) in (0_u64..).zip(data.chunks_mut(UNIQUE)) {
-        if let Some(place) = unit.get_mut(..16) {
-            place[..8].copy_from_slice(&(author as u64).to_le_bytes());
-            place[8..].copy_from_slice(&(offset / UNIQUE as u64 + part).to_le_bytes());
-        }
-    }
-}
-
 /// Writes this number of bytes to a new file.
 pub(super) fn fill<C: Calls>(
     calls: &mut C,

@@ -78,6 +78,7 @@ pub(crate) fn open_mode(phase: Phase, parameters: &Parameters) -> DataFile {
         direct: parameters.direct,
         dsync: phase.writes() && parameters.dsync,
         also_reads: phase == Phase::RandomWrite && parameters.reads > 0,
+        appends: false,
     }
 }
 

@@ -471,6 +471,7 @@ fn a_large_file_is_opened_with_the_requested_flags() {
         direct: false,
         dsync: true,
         also_reads: true,
+        appends: false,
     };
     let file = calls.open_data(&dir, c"f", how).unwrap();
     let flags = fcntl_getfl(&file).unwrap();

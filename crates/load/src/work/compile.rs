@@ -1,0 +1,640 @@
+//! The operations of each worker, drawn from a seed. They depend on nothing else: not on the time,
+//! and not on what other workers do.
+
+use super::layout::Layout;
+use super::state::{Picked, SetState, space};
+use super::step::{Call, Length, Offset, Pick, Place, Step};
+use super::{End, FileSet, Group, Node, What, Work};
+use fsdyno_crash::operation::WriteKind;
+use fsdyno_crash::{Operation, Target};
+use fsdyno_datasets::seed::Seed;
+use fsdyno_model::random::Random;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// What a plan adds to a workload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Settings {
+    pub seed: u64,
+    /// The size, in thousandths of that of the file.
+    pub permille: u64,
+    /// Operations of each group, instead of its end.
+    pub operations: Option<u64>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            seed: 1,
+            permille: 1000,
+            operations: None,
+        }
+    }
+}
+
+/// The offset of a transfer at the position of its descriptor.
+pub(crate) const AT_POSITION: u64 = u64::MAX;
+
+/// One operation of a worker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Op {
+    /// Its step, in the list of its group.
+    pub step: u32,
+    /// The file, or the directory that the worker made.
+    pub file: u32,
+    /// The new name.
+    pub to: u32,
+    pub offset: u64,
+    pub length: u64,
+}
+
+/// A workload with the paths of its files and the seeds of its draws.
+#[derive(Debug)]
+pub(crate) struct Compiled {
+    pub work: Work,
+    pub layouts: Vec<Layout>,
+    seed: Seed,
+    /// The sets with a choice by popularity.
+    zipf: Vec<bool>,
+}
+
+impl Compiled {
+    pub fn new(work: &Work, settings: &Settings) -> Self {
+        let work = work.with(settings);
+        let workers = work.workers();
+        let steps = || work.groups.iter().flat_map(|group| &group.steps);
+        let by_popularity = |number| {
+            steps().any(|step| match step.place {
+                Place::Files { set, pick, .. } => set == number && pick == Pick::Zipf,
+                _ => false,
+            })
+        };
+        Self {
+            layouts: work
+                .sets
+                .iter()
+                .map(|set| Layout::new(set, workers))
+                .collect(),
+            zipf: (0..work.sets.len()).map(by_popularity).collect(),
+            seed: Seed::new(settings.seed).part("work"),
+            work,
+        }
+    }
+
+    /// The size of a file, which depends on its number alone.
+    pub fn size(&self, set: usize, file: u32) -> u64 {
+        let FileSet { name, size, .. } = &self.work.sets[set];
+        let seed = self.seed.part(name).at(file.into());
+        size.draw(&mut Random::new(seed.value()))
+    }
+
+    /// The part of a share of files that exists at first. The parts of all shares add up.
+    fn present(&self, set: usize, share: Range<u32>) -> Range<u32> {
+        let part = self.work.sets[set].present;
+        let until = |file: u32| {
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "a part of a `u32`"
+            )]
+            let whole = (f64::from(file) * part).round() as u32;
+            whole
+        };
+        share.start..share.start + (until(share.end) - until(share.start))
+    }
+
+    /// The files of a set that exist at first.
+    pub fn first_files(&self, set: usize) -> impl Iterator<Item = u32> + '_ {
+        let is_divided = self.work.sets[set].divided;
+        let owners = if is_divided { self.work.workers() } else { 1 };
+        (0..owners).flat_map(move |owner| self.present(set, self.share(set, owner)))
+    }
+
+    /// The files of a worker; of a set that is not divided, all.
+    fn share(&self, set: usize, worker: u32) -> Range<u32> {
+        let layout = &self.layouts[set];
+        match self.work.sets[set].divided {
+            true => layout.first_of(worker)..layout.first_of(worker + 1),
+            false => 0..self.work.sets[set].count,
+        }
+    }
+
+    /// The operations of all workers.
+    pub fn streams(self: &Arc<Self>) -> Vec<Stream> {
+        let mut first = 0;
+        let mut streams = Vec::new();
+        for (number, group) in self.work.groups.iter().enumerate() {
+            for within in 0..group.workers {
+                streams.push(Stream::new(self, number, first + within, within));
+            }
+            first += group.workers;
+        }
+        streams
+    }
+
+    /// The bytes on a device at most, of all files, with the operations of `streams`.
+    pub fn space(&self, streams: &[Stream]) -> u64 {
+        let mut bytes = 0;
+        for (set, files) in self.work.sets.iter().enumerate() {
+            if !files.divided {
+                bytes += self
+                    .first_files(set)
+                    .map(|file| space(self.size(set, file)))
+                    .sum::<u64>();
+            }
+        }
+        let peaks = streams.iter().map(|stream| {
+            let divided = stream.states.iter().flatten().map(|state| state.peak);
+            divided.sum::<u64>() + stream.appended
+        });
+        bytes + peaks.sum::<u64>()
+    }
+
+    /// Appends the path of a file.
+    pub fn path(&self, set: usize, file: u32) -> String {
+        let mut path = Vec::new();
+        self.layouts[set].put(file, &mut path);
+        String::from_utf8_lossy(&path).into_owned()
+    }
+}
+
+/// An open file.
+#[derive(Debug, Clone, Copy)]
+struct Open {
+    set: usize,
+    picked: Picked,
+    position: u64,
+}
+
+/// The operations of one worker, drawn pass by pass.
+#[derive(Debug)]
+pub(crate) struct Stream {
+    compiled: Arc<Compiled>,
+    pub group: usize,
+    pub worker: u32,
+    states: Vec<Option<SetState>>,
+    open: Vec<Option<Open>>,
+    /// The set and the file of the step before.
+    last: Option<(usize, Picked)>,
+    random: Random,
+    /// This worker's part of the end of its group.
+    end: End,
+    operations: u64,
+    bytes: u64,
+    loops: u64,
+    /// Bytes appended to files that all workers share.
+    appended: u64,
+    pub ended: bool,
+}
+
+/// A step found no file.
+struct NoFile;
+
+impl Stream {
+    fn new(compiled: &Arc<Compiled>, group: usize, worker: u32, within: u32) -> Self {
+        let work = &compiled.work;
+        let the_group = &work.groups[group];
+        let workers = u64::from(the_group.workers);
+        let share = |all: u64| {
+            let until = |number: u32| {
+                let part = u128::from(all) * u128::from(number) / u128::from(workers);
+                u64::try_from(part).unwrap_or(u64::MAX)
+            };
+            until(within + 1) - until(within)
+        };
+        let mut random = Random::new(compiled.seed.part("worker").at(worker.into()).value());
+        let states = (0..work.sets.len()).map(|set| {
+            let uses = |step: &Step| {
+                step.to.is_some_and(|(to, _)| to == set)
+                    || matches!(step.place, Place::Files { set: of, .. } if of == set)
+            };
+            if !the_group.steps.iter().any(uses) {
+                return None;
+            }
+            let divided = work.sets[set].divided;
+            let mut shared = Random::new(compiled.seed.part("popularity").value());
+            // Workers that share files also share which of them are popular.
+            let zipf =
+                compiled.zipf[set].then_some(if divided { &mut random } else { &mut shared });
+            let share = compiled.share(set, worker);
+            Some(SetState::new(
+                worker,
+                share.clone(),
+                compiled.present(set, share),
+                (!divided).then(|| compiled.layouts[set].first_of(worker)),
+                zipf,
+                &|file| compiled.size(set, file),
+            ))
+        });
+        let states: Vec<_> = states.collect();
+        Self {
+            compiled: Arc::clone(compiled),
+            group,
+            worker,
+            states,
+            open: vec![None; the_group.descriptors.len()],
+            last: None,
+            random,
+            end: End {
+                operations: the_group.end.operations.map(share),
+                bytes: the_group.end.bytes.map(share),
+                ..the_group.end
+            },
+            operations: 0,
+            bytes: 0,
+            loops: 0,
+            appended: 0,
+            ended: false,
+        }
+    }
+
+    /// Draws passes until there are at least so many operations, or the worker ends.
+    pub fn draw(&mut self, into: &mut Vec<Op>, many: usize) {
+        let compiled = Arc::clone(&self.compiled);
+        let group = &compiled.work.groups[self.group];
+        while !self.ended && into.len() < many {
+            let before = into.len();
+            let begin = if self.loops == 0 {
+                &group.begin[..]
+            } else {
+                &[]
+            };
+            let drawn = self
+                .nodes(group, begin, into)
+                .and_then(|()| self.nodes(group, &group.list, into));
+            self.loops += 1;
+            self.operations += (into.len() - before) as u64;
+            let reached = |limit: Option<u64>, now| limit.is_some_and(|limit| now >= limit);
+            self.ended = drawn.is_err()
+                || into.len() == before
+                || reached(self.end.operations, self.operations)
+                || reached(self.end.bytes, self.bytes)
+                || reached(self.end.loops, self.loops);
+        }
+    }
+
+    fn nodes(&mut self, group: &Group, nodes: &[Node], into: &mut Vec<Op>) -> Result<(), NoFile> {
+        let weights: u64 = nodes.iter().map(|node| u64::from(node.weight)).sum();
+        if weights == 0 {
+            return nodes
+                .iter()
+                .try_for_each(|node| self.node(group, node, into));
+        }
+        let mut drawn = self.random.below(weights);
+        for node in nodes {
+            if drawn < u64::from(node.weight) {
+                return self.node(group, node, into);
+            }
+            drawn -= u64::from(node.weight);
+        }
+        Ok(())
+    }
+
+    fn node(&mut self, group: &Group, node: &Node, into: &mut Vec<Op>) -> Result<(), NoFile> {
+        for _ in 0..node.repeat {
+            match &node.what {
+                What::Nodes(nodes) => self.nodes(group, nodes, into)?,
+                What::Step(number) => {
+                    let step = &group.steps[*number];
+                    // A descriptor is closed before its name is used again.
+                    if let Some(slot) = step.keep
+                        && self.open[slot].is_some()
+                    {
+                        return Err(NoFile);
+                    }
+                    let op = self.step(step).ok_or(NoFile)?;
+                    self.bytes += if step.call == Call::Truncate {
+                        0
+                    } else {
+                        op.length
+                    };
+                    into.push(Op {
+                        step: u32::try_from(*number).unwrap_or(u32::MAX),
+                        ..op
+                    });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Draws one step; none if it finds no file.
+    fn step(&mut self, step: &Step) -> Option<Op> {
+        let (set, picked, slot) = match step.place {
+            Place::Everything => return Some(op(0)),
+            Place::Descriptor(slot) => {
+                let open = self.open[slot]?;
+                (open.set, open.picked, Some(slot))
+            }
+            Place::Files { set, pick, .. } => match self.place(step, set, pick)? {
+                Ok(picked) => (set, picked, None),
+                Err(directory) => return Some(op(directory)),
+            },
+        };
+        self.last = Some((set, picked));
+        let file = picked.file;
+        Some(match step.call {
+            Call::Create => {
+                let length = picked.size;
+                self.keep(step, set, picked, length);
+                Op { length, ..op(file) }
+            }
+            Call::Open => {
+                self.keep(step, set, picked, 0);
+                op(file)
+            }
+            Call::Close => {
+                self.open[slot?] = None;
+                op(file)
+            }
+            Call::Read if step.length.is_none() => Op {
+                length: picked.size,
+                ..op(file)
+            },
+            Call::Read | Call::Write | Call::Append => self.transfer(step, set, picked, slot),
+            Call::Truncate => {
+                let length = self.length(step, set, file);
+                self.resize(set, picked, slot, length);
+                Op { length, ..op(file) }
+            }
+            Call::Rename | Call::Link => {
+                let (to_set, pick) = step.to?;
+                let to = match pick {
+                    Pick::Same => file,
+                    _ => {
+                        let state = self.states[to_set].as_mut()?;
+                        state.new_file(&self.compiled.layouts[to_set])
+                    }
+                };
+                if step.call == Call::Rename {
+                    self.remove(set, picked.entry?);
+                }
+                let added = self.states[to_set].as_mut()?.add(to, picked.size);
+                self.last = Some((to_set, added));
+                Op { to, ..op(file) }
+            }
+            Call::Unlink => {
+                self.remove(set, picked.entry?);
+                op(file)
+            }
+            _ => op(file),
+        })
+    }
+
+    /// The file of a step in a set, or the empty directory that it makes or removes.
+    fn place(&mut self, step: &Step, set: usize, pick: Pick) -> Option<Result<Picked, u32>> {
+        let compiled = Arc::clone(&self.compiled);
+        let size = |file| compiled.size(set, file);
+        let state = self.states[set].as_mut()?;
+        Some(match (step.call, pick) {
+            (Call::Mkdir, _) => Err(state.make_directory()),
+            (Call::Rmdir, pick) => Err(state.remove_directory(pick, &mut self.random)?),
+            (_, Pick::New) => {
+                let file = state.new_file(&compiled.layouts[set]);
+                let length = match &step.length {
+                    None => 0,
+                    Some(Length::All) => size(file),
+                    Some(Length::Drawn(drawn)) => drawn.draw(&mut self.random),
+                };
+                Ok(state.add(file, length))
+            }
+            (_, Pick::Same) => {
+                let (last, picked) = self.last?;
+                (last == set).then_some(Ok(picked))?
+            }
+            (_, pick) => Ok(state.pick(pick, &mut self.random, &size)?),
+        })
+    }
+
+    fn keep(&mut self, step: &Step, set: usize, picked: Picked, position: u64) {
+        if let Some(slot) = step.keep {
+            self.open[slot] = Some(Open {
+                set,
+                picked,
+                position,
+            });
+        }
+    }
+
+    fn length(&mut self, step: &Step, set: usize, file: u32) -> u64 {
+        let length = match &step.length {
+            None => 0,
+            Some(Length::All) => self.compiled.size(set, file),
+            Some(Length::Drawn(drawn)) => drawn.draw(&mut self.random),
+        };
+        if step.direct {
+            length.next_multiple_of(4096)
+        } else {
+            length
+        }
+    }
+
+    fn transfer(&mut self, step: &Step, set: usize, picked: Picked, slot: Option<usize>) -> Op {
+        let mut length = self.length(step, set, picked.file);
+        let position = slot
+            .and_then(|slot| self.open[slot])
+            .map(|open| open.position);
+        let size = picked.size;
+        let is_read = step.call == Call::Read;
+        let mut offset = match step.offset {
+            None if step.access.appends => AT_POSITION,
+            None => size,
+            Some(Offset::At(offset)) => offset,
+            Some(Offset::Next) => match position {
+                Some(position) if position < size => position,
+                _ => 0,
+            },
+            Some(Offset::Random) => {
+                let unit = length.max(1);
+                self.random.below((size / unit).max(1)) * unit
+            }
+        };
+        if offset == AT_POSITION {
+            self.appended += length;
+        } else {
+            if is_read {
+                length = length.min(size.saturating_sub(offset));
+            } else if offset + length > size {
+                self.resize(set, picked, slot, offset + length);
+            }
+            // Only a descriptor of its own has a known position.
+            let sequential = Some(offset) == position && !is_read;
+            if let Some(open) = slot.and_then(|slot| self.open[slot].as_mut()) {
+                open.position = match sequential || step.offset == Some(Offset::Next) {
+                    true => offset + length,
+                    false => open.position,
+                };
+            }
+            if sequential && self.is_plain(step, slot) {
+                offset = AT_POSITION;
+            }
+        }
+        Op {
+            offset,
+            length,
+            ..op(picked.file)
+        }
+    }
+
+    /// Whether all transfers of a descriptor are appends, so that its position in the kernel is the
+    /// one that is known here.
+    fn is_plain(&self, step: &Step, slot: Option<usize>) -> bool {
+        let group = &self.compiled.work.groups[self.group];
+        let others = group
+            .steps
+            .iter()
+            .filter(|other| Some(other.place) == slot.map(Place::Descriptor));
+        step.call == Call::Append
+            && others
+                .into_iter()
+                .all(|other| !matches!(other.call, Call::Read | Call::Write | Call::Truncate))
+    }
+
+    fn resize(&mut self, set: usize, picked: Picked, slot: Option<usize>, size: u64) {
+        if let Some(open) = slot.and_then(|slot| self.open[slot].as_mut()) {
+            open.picked.size = size;
+        }
+        match (picked.entry, &mut self.states[set]) {
+            (Some(entry), Some(state)) => state.resize(entry, size),
+            _ => self.appended += size.saturating_sub(picked.size),
+        }
+        for open in self.open.iter_mut().flatten() {
+            if open.set == set && open.picked.file == picked.file {
+                open.picked.size = size;
+            }
+        }
+    }
+
+    /// Removes a file. Descriptors of it stay open.
+    fn remove(&mut self, set: usize, entry: usize) {
+        let moved = self.states[set]
+            .as_mut()
+            .and_then(|state| state.remove(entry));
+        let last = self.last.as_mut().map(|(of, picked)| (*of, picked));
+        let open = self.open.iter_mut().flatten();
+        for (of, picked) in open.map(|open| (open.set, &mut open.picked)).chain(last) {
+            if of != set {
+                continue;
+            }
+            picked.entry = match (picked.entry, &moved) {
+                (Some(place), _) if place == entry => None,
+                (Some(place), Some(places)) => places.get(place).copied(),
+                (place, _) => place,
+            };
+        }
+    }
+
+    /// An operation as lines of text: with its paths, its offset and its length.
+    pub fn operations(&self, op: &Op) -> Vec<Operation> {
+        let compiled = &self.compiled;
+        let group = &compiled.work.groups[self.group];
+        let step = &group.steps[op.step as usize];
+        let name = |slot: usize| group.descriptors[slot].clone();
+        let path = match step.place {
+            Place::Files { set, directory, .. } => match (step.call, directory) {
+                (Call::Mkdir | Call::Rmdir, _) => {
+                    let mut path = Vec::new();
+                    compiled.layouts[set].put_made(self.worker, op.file, &mut path);
+                    String::from_utf8_lossy(&path).into_owned()
+                }
+                (_, true) => {
+                    let path = compiled.layouts[set].directory(op.file);
+                    path.trim_end_matches('/').to_owned()
+                }
+                (_, false) => compiled.path(set, op.file),
+            },
+            _ => String::new(),
+        };
+        let target = match step.place {
+            Place::Descriptor(slot) => Target::Descriptor(name(slot)),
+            _ => Target::Path(path.clone()),
+        };
+        let to = || {
+            step.to
+                .map_or_else(String::new, |(set, _)| compiled.path(set, op.to))
+        };
+        let kind = match (step.direct, step.dsync) {
+            (true, _) => WriteKind::Direct,
+            (_, true) => WriteKind::DataSync,
+            _ => WriteKind::Plain,
+        };
+        let write = |target, offset| Operation::Write {
+            target,
+            offset,
+            length: op.length,
+            kind,
+        };
+        vec![match step.call {
+            Call::Create => {
+                let mut all = vec![Operation::Create { path: path.clone() }];
+                all.extend(step.keep.map(|slot| Operation::Open {
+                    path,
+                    descriptor: name(slot),
+                }));
+                if op.length > 0 {
+                    let kept = step.keep.map(|slot| Target::Descriptor(name(slot)));
+                    all.push(write(kept.unwrap_or(target), None));
+                }
+                return all;
+            }
+            Call::Open => Operation::Open {
+                path,
+                descriptor: step.keep.map_or_else(String::new, name),
+            },
+            Call::Close => Operation::Close {
+                descriptor: match step.place {
+                    Place::Descriptor(slot) => name(slot),
+                    _ => String::new(),
+                },
+            },
+            Call::Read => Operation::Read {
+                target,
+                range: step.offset.map(|_| (op.offset, op.length)),
+            },
+            Call::Append => write(target, None),
+            Call::Write => write(target, Some(op.offset)),
+            Call::Truncate => Operation::Truncate {
+                target,
+                length: op.length,
+            },
+            Call::Stat => Operation::Stat { target },
+            Call::Fsync => Operation::Fsync { target },
+            Call::Fdatasync => Operation::Fdatasync { target },
+            Call::Rename => Operation::Rename {
+                from: path,
+                to: to(),
+            },
+            Call::Link => Operation::Link {
+                from: target,
+                to: to(),
+            },
+            Call::Unlink => Operation::Unlink { path },
+            Call::Mkdir => Operation::Mkdir { path },
+            Call::Rmdir => Operation::Rmdir { path },
+            Call::List => Operation::List { path },
+            Call::Syncfs => Operation::Syncfs,
+        }]
+    }
+}
+
+fn op(file: u32) -> Op {
+    Op {
+        step: 0,
+        file,
+        to: 0,
+        offset: 0,
+        length: 0,
+    }
+}
+
+/// The first operations of each worker, as lines of text.
+pub fn lines(work: &Work, settings: &Settings, first: usize) -> Vec<Vec<Operation>> {
+    let compiled = Arc::new(Compiled::new(work, settings));
+    let lines = compiled.streams().into_iter().map(|mut stream| {
+        let mut ops = Vec::new();
+        stream.draw(&mut ops, first);
+        let lines = ops.iter().flat_map(|op| stream.operations(op));
+        lines.take(first).collect()
+    });
+    lines.collect()
+}
