@@ -662,10 +662,11 @@ impl Fields<'_> {
             name,
             kind,
             nullable: nullable || schema["type"].is_array(),
-            meaning: if part.is_empty() {
-                about
-            } else {
-                format!("{part}: {about}")
+            meaning: match (part, about) {
+                ("", about) => about,
+                // The tag of an enum.
+                (part, about) if about.is_empty() => part.to_owned(),
+                (part, about) => format!("{part}: {about}"),
             },
         });
     }
