@@ -192,7 +192,7 @@ impl<'de, 'f> DeserializeSeed<'de> for Key<'f, '_> {
     }
 }
 
-impl<'de, 'f> Visitor<'de> for Key<'f, '_> {
+impl<'f> Visitor<'_> for Key<'f, '_> {
     type Value = Option<&'f mut Field>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

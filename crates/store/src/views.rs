@@ -638,7 +638,7 @@ impl Fields<'_> {
             && field == tag
             && !is_renamed
         {
-            name = tag.to_owned();
+            tag.clone_into(&mut name);
         }
         if self.columns.iter().any(|column| column.name == name) {
             return;
