@@ -467,7 +467,7 @@ impl ExplorationInfo {
     pub fn shard_of(&self, unit: ExplorationUnit, of: NonZeroU32) -> Shard {
         let of_contenders = self.contenders.len() as u64;
         let (shards, contenders) = (u64::from(of.get()), of_contenders.max(1));
-        let place = u64::from(unit.number) * contenders + unit.contender as u64;
+        let place = self.place_of(unit);
         // Without the shift, three shards of three contenders would have one contender each.
         let turn = place / least_common_multiple(contenders, shards);
         let dealt = (place + turn) % shards;
@@ -488,6 +488,17 @@ impl ExplorationInfo {
         let number = u64::from(shard.number.get()) - 1;
         let first = (number + of - (turns * turn + turns) % of) % of;
         turns * (turn / of) + rest.saturating_sub(first).div_ceil(of)
+    }
+
+    /// The place of a program in the order of execution, in an exploration that is no shard; none if
+    /// it is not part of the exploration.
+    pub fn place(&self, program: &ExploredProgram) -> Option<u64> {
+        self.unit(program).map(|unit| self.place_of(unit))
+    }
+
+    fn place_of(&self, unit: ExplorationUnit) -> u64 {
+        let contenders = self.contenders.len() as u64;
+        u64::from(unit.number) * contenders.max(1) + unit.contender as u64
     }
 
     /// The unit of a program; none if it is not part of the exploration.

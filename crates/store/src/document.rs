@@ -5,7 +5,7 @@
 //! the parts of a record.
 
 use crate::StoreError;
-use crate::row::refused;
+use rusqlite::types::Type;
 use serde::Serialize;
 use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess};
 use serde::de::{IgnoredAny, Visitor};
@@ -73,6 +73,19 @@ impl Reader {
 /// The value of a document, whose numbers are not checked.
 pub(crate) fn parse<T: DeserializeOwned>(text: &str) -> rusqlite::Result<T> {
     serde_json::from_str(text).map_err(refused)
+}
+
+/// The error that the store holds a value that fsdyno never writes.
+pub(crate) fn refused(why: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> rusqlite::Error {
+    rusqlite::Error::FromSqlConversionFailure(usize::MAX, Type::Text, why.into())
+}
+
+/// Adds to the error of a value where it is: `cell 3`.
+pub(crate) fn at(place: &str, error: rusqlite::Error) -> rusqlite::Error {
+    match error {
+        rusqlite::Error::FromSqlConversionFailure(_, _, why) => refused(format!("{place}: {why}")),
+        other => other,
+    }
 }
 
 /// A field of documents, and what its values added up to so far. All elements of a list count as
@@ -179,7 +192,7 @@ impl<'de, 'f> DeserializeSeed<'de> for Key<'f, '_> {
     }
 }
 
-impl<'de, 'f> Visitor<'de> for Key<'f, '_> {
+impl<'f> Visitor<'_> for Key<'f, '_> {
     type Value = Option<&'f mut Field>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

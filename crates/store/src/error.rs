@@ -31,7 +31,7 @@ pub enum StoreError {
     /// An earlier version of fsdyno wrote the store. It is unchanged.
     #[error(
         "store {} has schema {found}, this fsdyno reads {known}; it was left untouched: read it \
-         with fsdyno 0.2, and move it away or name another with --store FILE",
+         with the fsdyno that wrote it, and move it away or name another with --store FILE",
         path.display()
     )]
     Older {

@@ -1,7 +1,6 @@
 //! Joins records of one plan: shards, copies of one record at different times, and what was joined
 //! before. The result does not depend on the order.
 
-use crate::kept::Kept as _;
 use fsdyno_model::{
     Cell, CellRecord, Effective, Exploration, ExploredProgram, Outcome, PowerCut, Provenance,
     ResultSet, Series, Shard, StopReason,
@@ -370,7 +369,7 @@ impl Record for Series {
     }
 
     fn place(&self, part: &PowerCut) -> Option<u64> {
-        Self::position(&self.info, part)
+        self.info.place(part).map(u64::from)
     }
 
     fn guest<'p>(&self, part: &'p PowerCut) -> Option<&'p str> {
@@ -420,7 +419,7 @@ impl Record for Exploration {
     }
 
     fn place(&self, part: &ExploredProgram) -> Option<u64> {
-        Self::position(&self.info, part)
+        self.info.place(part)
     }
 
     fn guest<'p>(&self, part: &'p ExploredProgram) -> Option<&'p str> {

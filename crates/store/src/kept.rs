@@ -1,11 +1,11 @@
 //! Writes and reads runs, series and explorations with their parts, each part one document.
 
 use crate::StoreError;
-use crate::document::{LARGEST, Reader, document, parse};
+use crate::document::{LARGEST, Reader, at, document, parse, refused};
 use crate::error::Refusal;
 use crate::join::Record;
 use crate::resolve::check_id;
-use crate::row::{at, refused, signed};
+use crate::row::signed;
 use fsdyno_model::{
     CellRecord, Exploration, ExplorationInfo, ExploredProgram, LatencyDistribution, PowerCut,
     ResultSet, RunInfo, Sample, Series, SeriesInfo,
@@ -297,9 +297,7 @@ impl Kept for Exploration {
     }
 
     fn position(info: &ExplorationInfo, program: &ExploredProgram) -> Option<u64> {
-        let unit = info.unit(program)?;
-        let contenders = info.contenders.len() as u64;
-        Some(u64::from(unit.number) * contenders + unit.contender as u64)
+        info.place(program)
     }
 
     fn name(program: &ExploredProgram) -> String {

@@ -2,7 +2,7 @@
 
 use crate::error::fault;
 use crate::kept::{Kept, exists, read};
-use crate::row::{all, only};
+use crate::row::{Fields, all, only};
 use crate::{Store, StoreError};
 use fsdyno_model::{Nanos, ResultSet, StopReason};
 use rusqlite::Connection;
@@ -158,5 +158,6 @@ pub(crate) fn recorded<R: Kept>(
         return Ok(None);
     }
     let query = format!("SELECT place FROM part WHERE record = ?1 AND {condition}");
-    all(connection, &query, [id], |fields| fields.number()).map(Some)
+    let read = |fields: &mut Fields<'_>| fields.number();
+    all(connection, &query, [id], read).map(Some)
 }

@@ -2,7 +2,6 @@
 //! that a user typed.
 
 use crate::error::fault;
-use crate::kept::Kept as _;
 use crate::row::{all, only};
 use crate::{Store, StoreError};
 use fsdyno_model::{Exploration, ExplorationInfo, RunInfo, Series, SeriesInfo};
@@ -52,8 +51,8 @@ impl Store {
             kinds => (name.to_owned(), kinds),
         };
         Ok(match kinds.first().map(String::as_str) {
-            Some(Series::KIND) => Named::Series(id),
-            Some(Exploration::KIND) => Named::Exploration(id),
+            Some("series") => Named::Series(id),
+            Some("exploration") => Named::Exploration(id),
             _ => Named::Run(id),
         })
     }

@@ -1,7 +1,7 @@
 //! Reads the columns of lists. Each value is checked once, when it is read: a store may come from
 //! another program.
 
-use crate::document::LARGEST;
+use crate::document::{LARGEST, refused};
 use fsdyno_model::Nanos;
 use rusqlite::types::{FromSql, Type};
 use rusqlite::{Connection, Params, Row};
@@ -38,19 +38,6 @@ fn named(row: &Row<'_>, error: rusqlite::Error) -> rusqlite::Error {
     };
     let name = row.as_ref().column_name(column).unwrap_or_default();
     refused(format!("{name}: {why}"))
-}
-
-/// The error that the store holds a value that fsdyno never writes.
-pub(crate) fn refused(why: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> rusqlite::Error {
-    rusqlite::Error::FromSqlConversionFailure(usize::MAX, Type::Text, why.into())
-}
-
-/// Adds to the error of a value where it is: `cell 3`.
-pub(crate) fn at(place: &str, error: rusqlite::Error) -> rusqlite::Error {
-    match error {
-        rusqlite::Error::FromSqlConversionFailure(_, _, why) => refused(format!("{place}: {why}")),
-        other => other,
-    }
 }
 
 /// The value of a row of one column.

@@ -92,12 +92,11 @@ pub(crate) fn tables_in_memory() -> rusqlite::Result<Connection> {
 pub(crate) fn deviation(connection: &Connection) -> rusqlite::Result<Option<String>> {
     // `merge` opens thousands of stores.
     static EXPECTED: OnceLock<Objects> = OnceLock::new();
-    let expected = match EXPECTED.get() {
-        Some(expected) => expected,
-        None => {
-            let expected = tables(&tables_in_memory()?)?;
-            EXPECTED.get_or_init(|| expected)
-        }
+    let expected = if let Some(expected) = EXPECTED.get() {
+        expected
+    } else {
+        let expected = tables(&tables_in_memory()?)?;
+        EXPECTED.get_or_init(|| expected)
     };
     let found = tables(connection)?;
     let differs = |(name, sql): (&String, &String), other: &Objects| other.get(name) != Some(sql);

@@ -638,7 +638,7 @@ impl Fields<'_> {
             && field == tag
             && !is_renamed
         {
-            name = tag.to_owned();
+            tag.clone_into(&mut name);
         }
         if self.columns.iter().any(|column| column.name == name) {
             return;
@@ -662,10 +662,11 @@ impl Fields<'_> {
             name,
             kind,
             nullable: nullable || schema["type"].is_array(),
-            meaning: if part.is_empty() {
-                about
-            } else {
-                format!("{part}: {about}")
+            meaning: match (part, about) {
+                ("", about) => about,
+                // The tag of an enum.
+                (part, about) if about.is_empty() => part.to_owned(),
+                (part, about) => format!("{part}: {about}"),
             },
         });
     }

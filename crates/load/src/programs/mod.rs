@@ -31,6 +31,9 @@ use std::path::{Path, PathBuf};
 /// Completes the parameters of a phase. The error is the reason and the remedy.
 type Complete = fn(&mut BTreeMap<String, String>) -> Result<(), String>;
 
+/// The names of the figures of a phase with these parameters. The error is what is wrong with them.
+type Names = fn(&BTreeMap<String, String>) -> Result<Vec<String>, String>;
+
 /// A program that can be a phase.
 #[derive(Debug)]
 pub struct Program {
@@ -53,7 +56,7 @@ pub struct Program {
     judged: fn(&BTreeMap<String, String>) -> Option<String>,
     /// The names of the figures that it can report: `*` is the rest of a word. The error says what
     /// is wrong with its parameters.
-    figures: fn(&BTreeMap<String, String>) -> Result<Vec<String>, String>,
+    figures: Names,
 }
 
 pub static ALL: &[&Program] = &[

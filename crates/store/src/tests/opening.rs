@@ -221,6 +221,6 @@ fn an_older_schema_is_refused_untouched() {
     check_refused(&work_dir, |error| {
         let found =
             matches!(error, StoreError::Older { found, .. } if *found == SCHEMA_VERSION - 1);
-        found && error.to_string().contains("read it with fsdyno 0.2")
+        found && error.to_string().contains("the fsdyno that wrote it")
     });
 }

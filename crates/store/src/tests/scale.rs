@@ -1,8 +1,31 @@
 //! Prints how long writing and reading a large run takes. Asserts nothing.
 
 use super::{WorkDir, specimen};
-use fsdyno_model::CellRecord;
+use fsdyno_model::{CellRecord, DeviceUse, LatencyDistribution, Nanos, Progress, Sample, Slice};
 use std::time::Instant;
+
+/// A sample with the figures of 3,000 files.
+fn sample(at: u32) -> Sample {
+    let operation = "file".to_owned();
+    Sample {
+        phase: at % 3,
+        label: format!("copy {at}"),
+        device: Some(DeviceUse::default()),
+        latencies: vec![LatencyDistribution {
+            operation,
+            count: 3000,
+            sum_ns: 3_000_000,
+            min_ns: 1000,
+            max_ns: 130_000,
+            buckets: (1..=100).map(|bucket| (bucket * 1280, 30)).collect(),
+        }],
+        progress: Some(Progress {
+            slice_ns: Nanos(65_536),
+            slices: vec![Slice::default(); 100],
+        }),
+        ..Sample::default()
+    }
+}
 
 #[test]
 #[ignore = "a measurement: cargo test --release -p fsdyno-store -- --ignored --nocapture"]
@@ -12,7 +35,7 @@ fn a_run_of_100_000_samples() {
     let mut store = work_dir.open();
     store.begin(&specimen::run("r", 1)).unwrap();
     let record = |index| CellRecord {
-        samples: (0..10).map(|at| specimen::sample(at % 3)).collect(),
+        samples: (0..10).map(sample).collect(),
         ..specimen::bare(index, fsdyno_model::Outcome::Measured)
     };
     let cells: Vec<_> = (0..CELLS).map(record).collect();
