@@ -13,29 +13,39 @@ use fsdyno_model::step::shell_line;
 pub struct Screen {
     /// The largest number of phases.
     phases: usize,
-    /// Whether phases have tables of their figures.
-    has_tables: bool,
+    /// The figures of each phase.
+    figures: Figures,
     /// The largest number of warnings.
     warnings: usize,
 }
 
-const fn phases(phases: usize, has_tables: bool, warnings: usize) -> Screen {
+/// The figures of a phase on a screen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Figures {
+    All,
+    /// The time and its parts.
+    Times,
+    None,
+}
+
+const fn phases(phases: usize, figures: Figures, warnings: usize) -> Screen {
     Screen {
         phases,
-        has_tables,
+        figures,
         warnings,
     }
 }
 
 /// The parts on a screen. The first that fits is used.
-pub const SCREENS: [Screen; 7] = [
-    phases(usize::MAX, true, usize::MAX),
-    phases(usize::MAX, false, usize::MAX),
-    phases(8, false, 3),
-    phases(5, false, 3),
-    phases(3, false, 3),
-    phases(2, false, 1),
-    phases(1, false, 1),
+pub const SCREENS: [Screen; 8] = [
+    phases(usize::MAX, Figures::All, usize::MAX),
+    phases(usize::MAX, Figures::Times, usize::MAX),
+    phases(usize::MAX, Figures::None, usize::MAX),
+    phases(8, Figures::None, 3),
+    phases(5, Figures::None, 3),
+    phases(3, Figures::None, 3),
+    phases(2, Figures::None, 1),
+    phases(1, Figures::None, 1),
 ];
 
 /// The answer, and the explanations of the phases with the largest differences, for a screen.
@@ -44,8 +54,18 @@ pub fn screen(why: &Why, screen: Screen) -> Document {
     let mut blocks = vec![Block::warnings(warnings)];
     for phase in why.phases.iter().take(screen.phases) {
         let mut section = Section::new("", phase.phase.as_str());
-        if screen.has_tables {
-            section = section.with(table(phase, &why.contenders));
+        let is_time = |name: &str| name == "time" || phase.part_names.contains(&name);
+        let figures = match screen.figures {
+            Figures::All => Some(table(phase, &why.contenders)),
+            Figures::Times => {
+                let mut times = phase.clone();
+                times.rows.retain(|row| is_time(&row.name));
+                Some(table(&times, &why.contenders))
+            }
+            Figures::None => None,
+        };
+        if let Some(figures) = figures {
+            section = section.with(figures);
         }
         blocks.push(
             section

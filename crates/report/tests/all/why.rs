@@ -722,6 +722,15 @@ fn a_screen_begins_with_the_answer_and_has_at_most_forty_lines() {
         text
     };
     let mut why = why(&flushing());
+    // Of many figures, the parts of the time are left.
+    let mut many = why.clone();
+    let counters = many.phases[0].rows.last().unwrap().clone();
+    many.phases[0].rows.resize(50, counters);
+    let times = screen(&many);
+    assert!(
+        times.contains("device, flushes") && !times.contains("size of a read"),
+        "{times}"
+    );
     insta::assert_snapshot!("why_screen", screen(&why));
     let (mut unknown, long) = (why.phases[0].clone(), why.phases[0].sentence.repeat(3));
     unknown.cause = None;
