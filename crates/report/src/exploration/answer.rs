@@ -1,6 +1,5 @@
 //! The answer of an exploration in a few lines: the broken promises and the extent of the check.
 
-use super::findings::{BRIEF, clip};
 use super::name;
 use super::totals::Totals;
 use crate::document::{Block, Item, Text, Tone};
@@ -10,6 +9,9 @@ use fsdyno_model::{
     ClassCount, Contender, Exploration, ProgramSource, Score, Search, StateClass, StopReason,
 };
 use std::collections::BTreeSet;
+
+/// The largest number of characters of a text in the brief form: two lines.
+pub const BRIEF: usize = 140;
 
 /// The file systems that broke a promise, and those on which the check of an application fails. A
 /// list has at most this number of names.
@@ -328,4 +330,24 @@ pub fn cost_legend(exploration: &Exploration) -> Text {
 pub fn counted(n: u64, what: &str) -> String {
     let plural = if n == 1 { "" } else { "s" };
     format!("{} {what}{plural}", grouped(n))
+}
+
+/// A text, truncated to this number of characters.
+pub fn clip(text: &str, most: usize) -> String {
+    if text.chars().count() <= most {
+        return text.to_owned();
+    }
+    let text: String = text.chars().take(most - 3).collect();
+    format!("{}...", text.trim_end())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::clip;
+
+    #[test]
+    fn a_clipped_text_has_at_most_its_length() {
+        assert_eq!(clip("abcdef", 6), "abcdef");
+        assert_eq!(clip("ab cdefg", 6), "ab...");
+    }
 }

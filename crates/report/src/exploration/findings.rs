@@ -1,6 +1,6 @@
 //! The findings of an exploration, each with its evidence and the command that repeats it.
 
-use super::answer::counted;
+use super::answer::{BRIEF, clip, counted};
 use super::totals::{Found, Totals};
 use super::{Screen, name};
 use crate::document::{Block, Fold, Item, Section, Text, Tone};
@@ -10,9 +10,6 @@ use fsdyno_model::{Contender, Exploration, ExplorationInfo, Score};
 
 /// The largest number of findings of a section that are initially unfolded on the page.
 const UNFOLDED: usize = 3;
-
-/// The largest number of characters of a text in the brief form: two lines.
-pub const BRIEF: usize = 140;
 
 /// The largest number of characters of a line in the brief form.
 const LINE: usize = 74;
@@ -268,24 +265,4 @@ fn again(info: &ExplorationInfo, contender: &Contender, state: &str) -> String {
     }
     words.extend(["--again".to_owned(), state.to_owned()]);
     printable(&shell_line(&words))
-}
-
-/// A text, truncated to this number of characters.
-pub fn clip(text: &str, most: usize) -> String {
-    if text.chars().count() <= most {
-        return text.to_owned();
-    }
-    let text: String = text.chars().take(most - 3).collect();
-    format!("{}...", text.trim_end())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::clip;
-
-    #[test]
-    fn a_clipped_text_has_at_most_its_length() {
-        assert_eq!(clip("abcdef", 6), "abcdef");
-        assert_eq!(clip("ab cdefg", 6), "ab...");
-    }
 }
