@@ -35,7 +35,7 @@ mod terms;
 pub mod why;
 
 pub use format::{Format, ReportError};
-pub use options::{Advice, Assets, Options};
+pub use options::{Advice, Assets, LINES, Options};
 
 use advice::Recommendation;
 use document::Document;
@@ -46,7 +46,7 @@ use published::Published;
 use published_comparison::PublishedComparison;
 use reruns::AblationSummary;
 use run_json::RunReport;
-use run_report::first_screen::{self, LINES, Rows, WARNINGS};
+use run_report::first_screen::{self, Rows, WARNINGS};
 use why::Why;
 
 /// A report in a format, or the reason why it cannot be written.
@@ -84,8 +84,8 @@ fn first_screen(set: &ResultSet, options: &Options) -> Vec<u8> {
     first_that_fits(screens, options, fits)
 }
 
-/// Renders the first of these screens that has at most [`LINES`] lines and fits otherwise, or else
-/// the last one.
+/// Renders the first of these screens that has at most the lines of the options and fits otherwise,
+/// or else the last one.
 fn first_that_fits(
     screens: impl Iterator<Item = Document>,
     options: &Options,
@@ -94,7 +94,7 @@ fn first_that_fits(
     let mut text = Vec::new();
     for screen in screens {
         text = terminal::render(&screen, options);
-        if lines(&text) <= LINES && fits(&screen) {
+        if lines(&text) <= options.lines && fits(&screen) {
             break;
         }
     }
@@ -106,8 +106,8 @@ fn lines(text: &[u8]) -> usize {
 }
 
 /// Renders runs in virtual time below the report of the measured run that they belong to: a row for
-/// each, with its label. With the first screen they have at most [`LINES`] lines: without room for
-/// the table, only the names of the runs are left, or nothing.
+/// each, with its label. With the first screen they have at most the lines of the options: without
+/// room for the table, only the names of the runs are left, or nothing.
 pub fn render_model_disks(
     measured: &ResultSet,
     sets: &[(String, ResultSet)],
@@ -116,7 +116,7 @@ pub fn render_model_disks(
     let used = lines(&first_screen(measured, options));
     let documents = first_screen::model_disks(sets, options).into_iter();
     let mut texts = documents.map(|document| terminal::render(&document, options));
-    let fits = |text: &Vec<u8>| options.long || used + lines(text) <= LINES;
+    let fits = |text: &Vec<u8>| options.long || used + lines(text) <= options.lines;
     texts.find(fits).unwrap_or_default()
 }
 
@@ -176,8 +176,13 @@ pub fn render_ablation(ablation: &AblationSummary, format: Format, options: &Opt
     formats::render(&report, ablation, format, options)
 }
 
-/// Renders the causes of the difference between two contenders.
+/// Renders the causes of the difference between two contenders, on a terminal on one screen.
 pub fn render_why(why: &Why, format: Format, options: &Options) -> Rendered {
+    if format == Format::Terminal && !options.long {
+        let screens = why::document::SCREENS.into_iter();
+        let screens = screens.map(|screen| why::document::screen(why, screen));
+        return Ok(first_that_fits(screens, options, |_| true));
+    }
     let report = Report {
         what: &format!("the difference between two contenders of {}", why.run),
         document: &|| why::document::document(why),
@@ -251,19 +256,20 @@ pub fn render_crash_details(series: &Series, format: Format, options: &Options) 
     formats::render(&report, series, format, options)
 }
 
-/// Renders an exploration of crash states. A terminal shows findings in brief, unless all of it is
-/// requested.
+/// Renders an exploration of crash states, on a terminal on one screen.
 pub fn render_exploration(
     exploration: &Exploration,
     format: Format,
     options: &Options,
 ) -> Rendered {
+    if format == Format::Terminal && !options.long {
+        let screens = exploration::SCREENS.into_iter();
+        let screens = screens.map(|screen| exploration::screen(exploration, screen));
+        return Ok(first_that_fits(screens, options, |_| true));
+    }
     let report = Report {
         what: &format!("the exploration {}", exploration.info.id),
-        document: &|| {
-            let brief = format == Format::Terminal && !options.long;
-            exploration::document(exploration, brief)
-        },
+        document: &|| exploration::document(exploration),
         figures: &|| exploration::figures(exploration),
     };
     formats::render(&report, exploration, format, options)

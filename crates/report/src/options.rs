@@ -18,6 +18,8 @@ pub struct Options {
     pub clock: bool,
     /// Whether the report of a run on a terminal has all sections, instead of the first screen.
     pub long: bool,
+    /// The largest number of lines of a first screen.
+    pub lines: usize,
     /// Returns the remedy for a cause of a difference.
     pub advice: Advice,
     /// The place of the style sheet and the script of a page.
@@ -37,6 +39,9 @@ pub enum Assets {
     },
 }
 
+/// The usual largest number of lines of a first screen.
+pub const LINES: usize = 40;
+
 impl Default for Options {
     fn default() -> Self {
         Self {
@@ -44,6 +49,7 @@ impl Default for Options {
             color: false,
             clock: false,
             long: false,
+            lines: LINES,
             advice: |_, _| None,
             assets: Assets::default(),
         }

@@ -13,7 +13,7 @@ pub struct Part {
 }
 
 /// All parts, in the order of running. `digests` comes before those that load the machine.
-pub const PARTS: [Part; 9] = [
+pub const PARTS: [Part; 10] = [
     Part {
         name: "simulations",
         content: "error rates and coverage of verdicts, in thousands of simulated runs",
@@ -43,6 +43,11 @@ pub const PARTS: [Part; 9] = [
         name: "search",
         content: "random programs and their crash states on the file systems of the lab kernel",
         run: search::search,
+    },
+    Part {
+        name: "published",
+        content: "programs after published crash tests accuse only whom they should",
+        run: published,
     },
     Part {
         name: "fuzz",
@@ -145,6 +150,13 @@ fn kills(start: &Start, options: &Options) -> Result<Report> {
     let summary = run_tests(start, &words, false, environment)?;
     let kills = kills_in(&summary.output);
     Ok(report(&summary, &format!(", {kills} kills")))
+}
+
+fn published(start: &Start, options: &Options) -> Result<Report> {
+    let environment = size(options, "FSDYNO_PUBLISHED", 1000);
+    let words = ["lab", "cli lab explore::published_crash_tests"];
+    let summary = run_tests(start, &words, false, environment)?;
+    Ok(report(&summary, ""))
 }
 
 /// Adds the numbers of kills and cancellations that tests print, such as `4 kills, 2 cancelled`.

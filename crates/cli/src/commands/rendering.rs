@@ -5,7 +5,7 @@ use crate::output;
 use fsdyno_model::{Contender, InitialState};
 use fsdyno_recipes::fs;
 use fsdyno_report::why::cause::Cause;
-use fsdyno_report::{Assets, Format, Options};
+use fsdyno_report::{Format, Options};
 use std::path::Path;
 
 /// The options of a report that is printed.
@@ -16,7 +16,7 @@ pub fn options(clock: bool, to_file: bool) -> Options {
         clock,
         long: true,
         advice,
-        assets: Assets::Inline,
+        ..Options::default()
     }
 }
 

@@ -7,8 +7,8 @@ use crate::args::report_format;
 use crate::exit::CliError;
 use crate::output;
 use clap::Args;
-use fsdyno_report::Format;
 use fsdyno_report::why::Why;
+use fsdyno_report::{Format, Options};
 use fsdyno_store::Store;
 use std::path::Path;
 
@@ -31,6 +31,9 @@ pub struct WhyArgs {
     pub other: String,
     /// Phase, by its label in the tables [default: all, largest difference first]
     pub phase: Option<String>,
+    /// Print all figures and their sources, not only one screen
+    #[arg(long, conflicts_with_all = ["format", "json"])]
+    pub long: bool,
     /// Format: terminal, markdown or json
     #[arg(long, value_name = "FORMAT", default_value = "terminal", value_parser = report_format)]
     pub format: Format,
@@ -45,7 +48,11 @@ pub fn why(args: &WhyArgs, store: &Path) -> Result<(), CliError> {
     let format = if args.json { Format::Json } else { args.format };
     let labels = [args.one.as_str(), args.other.as_str()];
     let why = Why::of(&set, labels, args.phase.as_deref(), &advice).map_err(CliError::usage)?;
-    let bytes = fsdyno_report::render_why(&why, format, &options(false, false));
+    let options = Options {
+        long: args.long,
+        ..options(false, false)
+    };
+    let bytes = fsdyno_report::render_why(&why, format, &options);
     let bytes = bytes.map_err(CliError::usage)?;
     output::coloured(&bytes)
 }

@@ -315,6 +315,40 @@ fn explored(home: &Home, kernel: &Path, contender: &str, program: &str) -> Print
     home.fsdyno(&[&place[..], &guest, &search].concat())
 }
 
+/// Programs after published crash tests; the last two are known faults.
+const PUBLISHED: &str = include_str!("published.ops");
+
+/// How many of them are explored, if not [`FEW`].
+const NUMBER: &str = "FSDYNO_PUBLISHED";
+
+/// Programs of a short test.
+const FEW: usize = 4;
+
+#[test]
+fn published_crash_tests_accuse_only_the_file_system_with_the_known_faults() {
+    let test = "published_crash_tests_accuse_only_the_file_system_with_the_known_faults";
+    let needs = ["mkfs.ext4", "mkfs.xfs", "mkfs.btrfs"];
+    let Some(kernel) = lab_kernel(test).filter(|_| have(&needs, test)) else {
+        return;
+    };
+    let number = std::env::var(NUMBER).ok();
+    let number = number.map_or(FEW, |number| number.parse().unwrap());
+    let programs: Vec<&str> = PUBLISHED.split("===\n").collect();
+    let first = programs.len().saturating_sub(number);
+    let home = Home::new();
+    let found = explored(&home, &kernel, "ext4,xfs", &programs[first..].join("===\n"));
+    assert_eq!(found.code, Some(0), "{}{}", found.out, found.err);
+    let known = programs[programs.len() - 2..].join("===\n");
+    let found = explored(&home, &kernel, "btrfs", &known);
+    assert_eq!(found.code, Some(1), "{}{}", found.out, found.err);
+    let found = json(&home.fsdyno(&["report", "last", "--format", "json"]));
+    for program in found["programs"].as_array().unwrap() {
+        assert!(program["failed"].is_null(), "{program}");
+        let findings = program["findings"].as_array().unwrap();
+        assert!(!findings.is_empty(), "{program}");
+    }
+}
+
 /// A file system that its checker recovers.
 const CHECKED: &str = "ext2";
 

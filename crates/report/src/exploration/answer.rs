@@ -5,11 +5,17 @@ use super::totals::Totals;
 use crate::document::{Block, Item, Text, Tone};
 use crate::lists;
 use crate::terms::{self, grouped};
-use fsdyno_model::{ClassCount, Exploration, ProgramSource, Score, Search, StateClass, StopReason};
+use fsdyno_model::{
+    ClassCount, Contender, Exploration, ProgramSource, Score, Search, StateClass, StopReason,
+};
 use std::collections::BTreeSet;
 
-/// The file systems that broke a promise, and those on which the check of an application fails.
-pub fn lead(exploration: &Exploration, totals: &[Totals]) -> String {
+/// The largest number of characters of a text in the brief form: two lines.
+pub const BRIEF: usize = 140;
+
+/// The file systems that broke a promise, and those on which the check of an application fails. A
+/// list has at most this number of names.
+pub fn lead(exploration: &Exploration, totals: &[Totals], most: usize) -> String {
     let contenders = exploration.info.contenders.iter().map(name).zip(totals);
     let explored: Vec<_> = contenders.filter(|(_, of)| of.programs > 0).collect();
     if explored.is_empty() {
@@ -28,14 +34,14 @@ pub fn lead(exploration: &Exploration, totals: &[Totals]) -> String {
         ([], _) => String::new(),
         (names, true) => format!(
             "{} broke none in all legal states of the explored programs",
-            terms::list(names)
+            some(names, most)
         ),
-        (names, false) => format!("{} broke none in the checked states", terms::list(names)),
+        (names, false) => format!("{} broke none in the checked states", some(names, most)),
     };
     let sentence = match (broken.is_empty(), kept.is_empty()) {
         (true, _) => kept.replacen("broke none", "broke no promise", 1),
-        (false, true) => terms::list(&broken),
-        (false, false) => format!("{}; {kept}", terms::list(&broken)),
+        (false, true) => some(&broken, most),
+        (false, false) => format!("{}; {kept}", some(&broken, most)),
     };
     let failed = explored.iter();
     let failed = failed.filter(|(_, of)| of.scored(Score::Application).next().is_some());
@@ -47,8 +53,19 @@ pub fn lead(exploration: &Exploration, totals: &[Totals]) -> String {
     }
     format!(
         "The application loses data on {}. {sentence}.",
-        terms::list(&failed)
+        some(&failed, most)
     )
+}
+
+/// `a, b and 3 others`: at most this number of items.
+fn some(items: &[String], most: usize) -> String {
+    match items.split_at_checked(most) {
+        Some((first, rest @ [_, ..])) => {
+            let others = [counted(rest.len() as u64, "other")];
+            terms::list(&[first, &others].concat())
+        }
+        _ => terms::list(items),
+    }
 }
 
 /// `2 findings`.
@@ -99,10 +116,14 @@ pub fn status(exploration: &Exploration) -> String {
     text
 }
 
-/// Violations, states and cost of each contender, with the share of the legal states by class.
-pub fn by_contender(exploration: &Exploration, totals: &[Totals]) -> Block {
-    let items = exploration.info.contenders.iter().zip(totals);
-    let items = items.map(|(contender, of)| {
+/// Violations, states and cost of each contender, with or without the share of the legal states by
+/// class.
+pub fn by_contender(
+    exploration: &Exploration,
+    contenders: &[(&Contender, &Totals)],
+    has_classes: bool,
+) -> Block {
+    let items = contenders.iter().map(|(contender, of)| {
         let name = name(contender);
         let tone = match () {
             () if of.scored(Score::Violation).next().is_some() => Tone::Bad,
@@ -114,6 +135,7 @@ pub fn by_contender(exploration: &Exploration, totals: &[Totals]) -> Block {
         let classes = classes.map(|(class, count)| Text::from(share(*class, count)));
         let windows = windows(of).map(Text::from).into_iter().chain(classes);
         let lines = windows.chain(nested(of).map(Text::from));
+        let lines = lines.filter(|_| has_classes);
         let mut more: Vec<(Text, Tone)> = lines.map(|text| (text, Tone::Soft)).collect();
         if of.failed > 0 {
             let failed = exploration.programs.iter();
@@ -122,7 +144,7 @@ pub fn by_contender(exploration: &Exploration, totals: &[Totals]) -> Block {
             let text = format!(
                 "{} could not be explored: {}",
                 counted(of.failed, "program"),
-                terms::printable(why.unwrap_or_default())
+                clip(&terms::printable(why.unwrap_or_default()), BRIEF)
             );
             more.push((text.into(), Tone::Warning));
         }
@@ -218,9 +240,8 @@ fn share(class: StateClass, count: &ClassCount) -> String {
     }
 }
 
-/// The meaning of the counts, and the choice of states; the brief form has the parts that a verdict
-/// needs.
-pub fn legend(exploration: &Exploration, totals: &[Totals], brief: bool) -> Block {
+/// The meaning of the counts, and the choice of states.
+pub fn legend(exploration: &Exploration, totals: &[Totals]) -> Block {
     let Search {
         programs,
         states,
@@ -266,19 +287,19 @@ pub fn legend(exploration: &Exploration, totals: &[Totals], brief: bool) -> Bloc
         ),
         (any(|of| !of.is_complete()), &limit),
         (any(|of| of.states.skipped_windows > 0), &windows),
-        (!brief && !classes.is_empty(), &classes),
+        (!classes.is_empty(), &classes),
         (
-            !brief,
+            true,
             "Mounted: recovered, the tree read and judged. Equivalent: equal to a mounted state in \
              all sectors that its recovery reads. Trees: distinct recovered trees of each program; \
              the checker ran on each.",
         ),
         (
-            !brief && *nested,
+            *nested,
             "Nested: the power is also cut during the recovery.",
         ),
         (
-            !brief && any(|of| of.states.nested_checks > 0),
+            any(|of| of.states.nested_checks > 0),
             "In checker: during a checker or a repair program that writes.",
         ),
     ];
@@ -309,4 +330,24 @@ pub fn cost_legend(exploration: &Exploration) -> Text {
 pub fn counted(n: u64, what: &str) -> String {
     let plural = if n == 1 { "" } else { "s" };
     format!("{} {what}{plural}", grouped(n))
+}
+
+/// A text, truncated to this number of characters.
+pub fn clip(text: &str, most: usize) -> String {
+    if text.chars().count() <= most {
+        return text.to_owned();
+    }
+    let text: String = text.chars().take(most - 3).collect();
+    format!("{}...", text.trim_end())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::clip;
+
+    #[test]
+    fn a_clipped_text_has_at_most_its_length() {
+        assert_eq!(clip("abcdef", 6), "abcdef");
+        assert_eq!(clip("ab cdefg", 6), "ab...");
+    }
 }

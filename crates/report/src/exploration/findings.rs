@@ -1,8 +1,8 @@
 //! The findings of an exploration, each with its evidence and the command that repeats it.
 
-use super::answer::counted;
-use super::name;
+use super::answer::{BRIEF, clip, counted};
 use super::totals::{Found, Totals};
+use super::{Screen, name};
 use crate::document::{Block, Fold, Item, Section, Text, Tone};
 use crate::terms::{printable, printable_lines};
 use fsdyno_model::step::shell_line;
@@ -11,84 +11,86 @@ use fsdyno_model::{Contender, Exploration, ExplorationInfo, Score};
 /// The largest number of findings of a section that are initially unfolded on the page.
 const UNFOLDED: usize = 3;
 
-/// The largest number of findings of a contender in the brief form.
-const LISTED: usize = 5;
-
-/// The largest number of characters of a text in the brief form: two lines.
-const BRIEF: usize = 140;
-
 /// The largest number of characters of a line in the brief form.
 const LINE: usize = 74;
 
+/// The ways of scoring: the id of the section, its heading, and its meaning.
+const SECTIONS: [(Score, &str, &str, &str); 4] = [
+    (Score::Violation, "findings", "Findings", ""),
+    (
+        Score::Application,
+        "application",
+        "Findings of the application",
+        "The application acknowledged what a power cut takes back, with these commands and \
+         settings. They count for no file system.",
+    ),
+    (
+        Score::Extra,
+        "extra",
+        "Extra promises",
+        "Some file systems promise more than POSIX requires. What lacks here is no violation.",
+    ),
+    (
+        Score::Disk,
+        "disk-faults",
+        "Faults of the disk",
+        "These states exist only on a disk that acknowledges flushes and does not perform them \
+         (C5). They are no bugs of a file system.",
+    ),
+];
+
 /// A section for each way of scoring that has findings.
-pub fn sections(exploration: &Exploration, totals: &[Totals], brief: bool) -> Vec<Block> {
-    let all = [
-        (Score::Violation, "findings", "Findings", ""),
-        (
-            Score::Application,
-            "application",
-            "Findings of the application",
-            "The application acknowledged what a power cut takes back, with these commands and \
-             settings. They count for no file system.",
-        ),
-        (
-            Score::Extra,
-            "extra",
-            "Extra promises",
-            "Some file systems promise more than POSIX requires. What lacks here is no violation.",
-        ),
-        (
-            Score::Disk,
-            "disk-faults",
-            "Faults of the disk",
-            "These states exist only on a disk that acknowledges flushes and does not perform them \
-             (C5). They are no bugs of a file system.",
-        ),
-    ];
-    let sections = all.into_iter().filter_map(|(score, id, heading, about)| {
-        let mut section = Section::new(id, heading);
-        if !about.is_empty() {
-            section = section.with(Block::paragraph(about));
-        }
-        let count: usize = totals.iter().map(|of| of.scored(score).count()).sum();
-        let contenders = exploration.info.contenders.iter().zip(totals).enumerate();
-        let (mut items, mut left_out) = (Vec::new(), 0);
-        for (at, (contender, of)) in contenders {
-            let found = of.scored(score).enumerate();
-            if brief {
-                let found = found.take(LISTED);
-                items.extend(
-                    found.map(|(place, one)| item(&exploration.info, contender, place, one)),
-                );
-                left_out += of.scored(score).count().saturating_sub(LISTED);
-                continue;
+pub fn sections(exploration: &Exploration, contenders: &[(&Contender, &Totals)]) -> Vec<Block> {
+    let sections = SECTIONS
+        .into_iter()
+        .filter_map(|(score, id, heading, about)| {
+            let mut section = Section::new(id, heading);
+            if !about.is_empty() {
+                section = section.with(Block::paragraph(about));
             }
-            let folds = found.map(|(place, one)| {
-                let mut fold = fold(&exploration.info, contender, place, one);
-                fold.id = anchor(at, score, place);
-                fold.open = count <= UNFOLDED;
-                fold.into()
-            });
-            let of_contender = Section {
-                contender: Some(name(contender)),
-                blocks: folds.collect(),
-                ..Section::new("", name(contender))
-            };
-            if !of_contender.blocks.is_empty() {
-                section = section.with(of_contender);
+            let count = contenders.iter().map(|(_, of)| of.scored(score).count());
+            let count: usize = count.sum();
+            for (at, (contender, of)) in contenders.iter().enumerate() {
+                let folds = of.scored(score).enumerate().map(|(place, one)| {
+                    let mut fold = fold(&exploration.info, contender, place, one);
+                    fold.id = anchor(at, score, place);
+                    fold.open = count <= UNFOLDED;
+                    fold.into()
+                });
+                let of_contender = Section {
+                    contender: Some(name(contender)),
+                    blocks: folds.collect(),
+                    ..Section::new("", name(contender))
+                };
+                if !of_contender.blocks.is_empty() {
+                    section = section.with(of_contender);
+                }
             }
-        }
-        section.blocks.push(Block::List(items));
-        if left_out > 0 {
-            let more = Text::default().plain(format!(
-                "{} more. All: ",
-                counted(left_out as u64, "finding")
-            ));
-            let id = printable(&exploration.info.id);
-            let more = more.code(format!("fsdyno report {id} --long"));
-            section = section.with(Block::Paragraph(more));
-        }
-        (count > 0).then_some(section.into())
+            (count > 0).then_some(section.into())
+        });
+    sections.collect()
+}
+
+/// The most frequent findings of each contender, for a screen.
+pub fn brief(
+    exploration: &Exploration,
+    contenders: &[(&Contender, &Totals)],
+    screen: Screen,
+) -> Vec<Block> {
+    let sections = SECTIONS.into_iter().filter_map(|(score, _, heading, _)| {
+        let items = contenders.iter().flat_map(|(contender, of)| {
+            let found = of.scored(score).enumerate().take(screen.findings);
+            found.map(|(place, one)| {
+                let mut item = item(&exploration.info, contender, place, one);
+                if !screen.has_programs {
+                    item.more.clear();
+                }
+                item
+            })
+        });
+        let items: Vec<Item> = items.collect();
+        let list = |items| Section::new("", heading).with(Block::List(items)).into();
+        (!items.is_empty()).then(|| list(items))
     });
     sections.collect()
 }
@@ -263,24 +265,4 @@ fn again(info: &ExplorationInfo, contender: &Contender, state: &str) -> String {
     }
     words.extend(["--again".to_owned(), state.to_owned()]);
     printable(&shell_line(&words))
-}
-
-/// A text, truncated to this number of characters.
-fn clip(text: &str, most: usize) -> String {
-    if text.chars().count() <= most {
-        return text.to_owned();
-    }
-    let text: String = text.chars().take(most - 3).collect();
-    format!("{}...", text.trim_end())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::clip;
-
-    #[test]
-    fn a_clipped_text_has_at_most_its_length() {
-        assert_eq!(clip("abcdef", 6), "abcdef");
-        assert_eq!(clip("ab cdefg", 6), "ab...");
-    }
 }

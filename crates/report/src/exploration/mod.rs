@@ -10,24 +10,104 @@ mod totals;
 pub use progress::Progress;
 
 use crate::crash::{label, with_environment};
-use crate::document::{Block, Cell, Column, Document, Filter, Quantity, Row, Section, Table};
+use crate::document::{
+    Block, Cell, Column, Document, Filter, Item, Quantity, Row, Section, Table, Tone,
+};
 use crate::terms;
 use fsdyno_model::step::shell_line;
 use fsdyno_model::{Contender, DeclaredPromise, Exploration, ProgramSource, Score, StateClass};
 use std::collections::BTreeMap;
 use totals::Totals;
 
-/// The exploration: the answer, the findings, the states and the costs. The brief form of findings
-/// has at most twelve lines each.
-pub fn document(exploration: &Exploration, brief: bool) -> Document {
+/// The part of an exploration on a screen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Screen {
+    /// The largest number of contenders. Those with findings are first.
+    contenders: usize,
+    /// Whether contenders have the share of the checked states of each class.
+    has_classes: bool,
+    /// The largest number of findings of a contender.
+    findings: usize,
+    /// Whether findings have their program and the command that repeats them.
+    has_programs: bool,
+}
+
+const fn findings(contenders: usize, findings: usize, parts: [bool; 2]) -> Screen {
+    Screen {
+        contenders,
+        has_classes: parts[0],
+        findings,
+        has_programs: parts[1],
+    }
+}
+
+/// The parts on a screen. The first that fits is used.
+pub const SCREENS: [Screen; 9] = [
+    findings(usize::MAX, 5, [true, true]),
+    findings(usize::MAX, 2, [true, true]),
+    findings(usize::MAX, 2, [false, true]),
+    findings(usize::MAX, 5, [false, false]),
+    findings(usize::MAX, 1, [false, false]),
+    findings(8, 1, [false, false]),
+    findings(5, 1, [false, false]),
+    findings(3, 1, [false, false]),
+    findings(1, 1, [false, false]),
+];
+
+/// The answer, and the most frequent findings of each contender, for a screen.
+pub fn screen(exploration: &Exploration, screen: Screen) -> Document {
+    let totals = Totals::of_contenders(exploration);
+    let contenders = exploration.info.contenders.iter();
+    let mut shown: Vec<(&Contender, &Totals)> = contenders.zip(&totals).collect();
+    shown.sort_by_key(|(_, of)| Score::ALL.map(|score| of.scored(score).next().is_none()));
+    let left_out = shown.split_off(screen.contenders.min(shown.len()));
+    let mut blocks = vec![answer::by_contender(
+        exploration,
+        &shown,
+        screen.has_classes,
+    )];
+    blocks.extend(findings::brief(exploration, &shown, screen));
+    let found = |of: &Totals| Score::ALL.map(|score| of.scored(score).count());
+    let listed = |of: &Totals| found(of).map(|count| count.min(screen.findings));
+    let sum = |counts: [usize; 4]| counts.iter().sum::<usize>();
+    let all: usize = totals.iter().map(|of| sum(found(of))).sum();
+    let listed: usize = shown.iter().map(|(_, of)| sum(listed(of))).sum();
+    let more = [
+        (left_out.len(), "more contender"),
+        (all - listed, "more finding"),
+    ];
+    let more = more.into_iter().filter(|(number, _)| *number > 0);
+    let more = more.map(|(number, what)| terms::count(number, what));
+    let parts: Vec<String> = more.chain(["states and costs".to_owned()]).collect();
+    let id = terms::printable(&exploration.info.id);
+    let rest = [
+        (
+            "More",
+            format!("fsdyno report {id} --long ({})", parts.join(", ")),
+        ),
+        ("Page", format!("fsdyno report {id} -o report.html")),
+    ];
+    let rest = rest.map(|(name, text)| Item::new(name, Tone::Soft, text));
+    blocks.push(Block::List(rest.into()));
+    Document {
+        lead: vec![answer::lead(exploration, &totals, screen.contenders).into()],
+        status: answer::status(exploration).into(),
+        blocks,
+        ..Document::default()
+    }
+}
+
+/// The exploration: the answer, the findings, the states and the costs.
+pub fn document(exploration: &Exploration) -> Document {
     let info = &exploration.info;
     let totals = Totals::of_contenders(exploration);
     let date = terms::date(info.started_unix_ns);
     let names: Vec<String> = info.contenders.iter().map(name).collect();
-    let mut blocks = vec![answer::by_contender(exploration, &totals)];
-    blocks.extend(findings::sections(exploration, &totals, brief));
+    let contenders: Vec<_> = info.contenders.iter().zip(&totals).collect();
+    let mut blocks = vec![answer::by_contender(exploration, &contenders, true)];
+    blocks.extend(findings::sections(exploration, &contenders));
     blocks.push(states(exploration, &totals).into());
-    blocks.push(answer::legend(exploration, &totals, brief));
+    blocks.push(answer::legend(exploration, &totals));
     blocks.push(
         Section::new("cost", "Cost of the promises")
             .with(costs(exploration, &totals))
@@ -35,15 +115,13 @@ pub fn document(exploration: &Exploration, brief: bool) -> Document {
             .into(),
     );
     blocks.extend(matrix::section(exploration, &totals).map(Block::Section));
-    if !brief {
-        let facts = Block::Facts(facts(exploration));
-        blocks.push(Section::new("provenance", "Provenance").with(facts).into());
-    }
+    let facts = Block::Facts(facts(exploration));
+    blocks.push(Section::new("provenance", "Provenance").with(facts).into());
     let page_title = format!("Crash states of {}", terms::contenders(&names));
     Document {
         page_title: Some(page_title),
         subtitle: format!("Exploration {} of {date}", terms::printable(&info.id)),
-        lead: vec![answer::lead(exploration, &totals).into()],
+        lead: vec![answer::lead(exploration, &totals, usize::MAX).into()],
         status: answer::status(exploration).into(),
         blocks,
         filters: Filter::of_contenders(names),

@@ -1,5 +1,5 @@
 //! The first screen of a run: the answer, one table, the three most important warnings, and the
-//! commands that print the rest. It has at most [`LINES`] lines.
+//! commands that print the rest. The options limit its lines.
 
 use super::{Lab, with_each_lab};
 use crate::comparison::{Comparison, Comparisons, Line, Overall, WarningSummary};
@@ -13,8 +13,6 @@ use crate::terms;
 use fsdyno_model::ResultSet;
 use fsdyno_stats::Verdict;
 
-/// The largest number of lines.
-pub const LINES: usize = 40;
 /// The largest number of warnings.
 pub const WARNINGS: usize = 3;
 /// The largest number of contenders in a table with a row for each.

@@ -43,6 +43,22 @@ pub enum Cause {
     Flushes,
 }
 
+impl Cause {
+    /// The cause after "mostly because of".
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::User => "processor time in user mode",
+            Self::Kernel => "processor time in the kernel",
+            Self::KernelThreads => "kernel threads",
+            Self::Reads => "reads",
+            Self::Extents => "reads of files in more extents",
+            Self::Writes => "writes",
+            Self::Discards => "discards",
+            Self::Flushes => "flushes",
+        }
+    }
+}
+
 /// A cause with its share of the difference.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Found {

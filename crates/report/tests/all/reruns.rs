@@ -277,6 +277,22 @@ fn the_cost_of_flushes_is_computed_from_two_runs() {
         "{text}"
     );
     assert!(text.contains("portage copy (then 1013 s)"), "{text}");
+    // A rerun and its ablation share a screen.
+    let mut long = reported.clone();
+    let all = long.read.iter().cycle().take(40).cloned().collect();
+    long.read = all;
+    let screen = |lines| Options {
+        lines,
+        ..Options::default()
+    };
+    let ablation = render_ablation(&long, Format::Terminal, &screen(11)).unwrap();
+    let ablation = String::from_utf8(ablation).unwrap();
+    assert!(ablation.lines().count() <= 11, "{ablation}");
+    assert!(ablation.contains("more findings"), "{ablation}");
+    let table = [compared(&rerun())];
+    let above = render_comparison(&table, Format::Terminal, &screen(28)).unwrap();
+    let above = String::from_utf8(above).unwrap();
+    assert!(above.lines().count() <= 28, "{above}");
     for format in [Format::Markdown, Format::Json] {
         assert!(render_ablation(&reported, format, &wide(80)).is_ok());
     }

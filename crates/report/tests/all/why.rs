@@ -13,7 +13,7 @@ use fsdyno_report::processor::Processor;
 use fsdyno_report::why::cause::Cause;
 use fsdyno_report::why::parts::{Anatomy, Part};
 use fsdyno_report::why::{Why, WhyError};
-use fsdyno_report::{Format, render_why};
+use fsdyno_report::{Format, Options, render_why};
 use fsdyno_stats::Verdict;
 use unicode_width::UnicodeWidthStr;
 
@@ -710,6 +710,48 @@ fn invalid_comparisons_are_rejected_with_the_names() {
             .windows(2)
             .all(|two| difference(&two[0]) >= difference(&two[1]))
     );
+}
+
+#[test]
+fn a_screen_begins_with_the_answer_and_has_at_most_forty_lines() {
+    let screen = |why: &Why| {
+        let bytes = render_why(why, Format::Terminal, &Options::default()).unwrap();
+        let text = String::from_utf8(bytes).unwrap();
+        assert!(text.lines().count() <= 40, "{text}");
+        assert!(text.contains("--long"), "{text}");
+        text
+    };
+    let mut why = why(&flushing());
+    // Of many figures, the parts of the time are left.
+    let mut many = why.clone();
+    let counters = many.phases[0].rows.last().unwrap().clone();
+    many.phases[0].rows.resize(50, counters);
+    let times = screen(&many);
+    assert!(
+        times.contains("device, flushes") && !times.contains("size of a read"),
+        "{times}"
+    );
+    insta::assert_snapshot!("why_screen", screen(&why));
+    let (mut unknown, long) = (why.phases[0].clone(), why.phases[0].sentence.repeat(3));
+    unknown.cause = None;
+    why.phases[0].sentence = long;
+    for phases in [2, 5, 12, 60] {
+        let known = why.phases[0].clone();
+        why.phases = vec![unknown.clone()];
+        why.phases.resize(phases, known);
+        why.warnings = vec!["work: part of it was not done, so that both differ. ".repeat(4); 9];
+        let text = screen(&why);
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let of_all = format!(
+            "other took 9.00 times as long as one in copy (9.00 s against 1.00 s), mostly because \
+             of flushes; a cause is known in {} of {phases} phases.",
+            phases - 1
+        );
+        assert!(words.starts_with(&of_all), "{text}");
+        why.phases.swap(0, 1);
+    }
+    why.phases = vec![unknown];
+    assert!(screen(&why).starts_with("No cause of a difference between one and other is known in"));
 }
 
 #[test]

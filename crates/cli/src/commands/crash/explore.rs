@@ -12,7 +12,7 @@ use fsdyno_model::{
     Finding, GuestSize, ModelDisk, Nanos, Search, StopReason,
 };
 use fsdyno_report::exploration::Progress;
-use fsdyno_report::{Format, render_exploration};
+use fsdyno_report::{Format, Options, render_exploration};
 use fsdyno_run::conductor::unix_now;
 use fsdyno_run::explore::{Case, ExploreError, Explorer, Programs, Subject, extra_promises};
 use fsdyno_store::{Store, StoreError};
@@ -379,7 +379,10 @@ fn print(args: &CrashArgs, exploration: &Exploration) -> Result<(), CliError> {
     if args.json {
         return output::json(exploration);
     }
-    let options = crate::commands::rendering::options(false, false);
+    let options = Options {
+        long: false,
+        ..crate::commands::rendering::options(false, false)
+    };
     let bytes = render_exploration(exploration, Format::Terminal, &options);
     output::coloured(&bytes.map_err(CliError::failure)?)
 }

@@ -17,6 +17,9 @@ use std::path::Path;
 /// The faults of a disk that acknowledges every flush at once.
 const IGNORES_FLUSHES: &str = "[flush]\nignored = 1.0\n";
 
+/// The lines of a screen for the ablation of a rerun, of which one is empty.
+pub const LINES: usize = 12;
+
 pub struct AblationRun<'a> {
     pub published: &'static Published,
     pub table: &'a Table,
@@ -98,6 +101,11 @@ impl AblationRun<'_> {
         let summary = AblationSummary::of(self.setting, self.ablation, self.table, &ran);
         let options = Options {
             long: args.output.is_some(),
+            lines: if args.ablation {
+                fsdyno_report::LINES
+            } else {
+                LINES - 1
+            },
             ..rendering::options(args.clock, false)
         };
         // An HTML page or CSV holds only the rerun. Unless only the ablation is requested, it is
@@ -116,7 +124,7 @@ impl AblationRun<'_> {
             return Ok(());
         }
         if !args.ablation && format != Format::Json {
-            output::bytes(b"\n\n")?;
+            output::bytes(b"\n")?;
         }
         output::to(output, &bytes, output::existing(args.force))
     }

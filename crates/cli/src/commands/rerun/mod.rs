@@ -13,6 +13,7 @@ use crate::exit::{CliError, Code};
 use crate::output;
 use fsdyno_host::signals;
 use fsdyno_model::{Bytes, Plan, suggestion};
+use fsdyno_report::LINES;
 use fsdyno_report::published::{self, Published, Table};
 use fsdyno_report::reruns::Setting;
 use fsdyno_run::RunOptions;
@@ -30,18 +31,24 @@ pub fn rerun(args: &RerunArgs, store: &Path) -> Result<Code, CliError> {
     output::check(args.output.as_deref(), output::existing(args.force))?;
     format_of(args.format, args.output.as_deref())?;
     let mut code = Code::Ok;
+    // A selection of contenders does not cover the ablation.
+    let ablation = setting.ablation.as_ref();
+    let ablation = ablation.filter(|_| !args.no_ablation && args.contenders.is_empty());
     if !args.ablation {
         let mut plan = plan(args, published, &table, &setting)?;
         args.shard.restrict(&mut plan)?;
-        let ended = run::fresh(plan, &execution(args), store, &stop)?;
+        let execution = Execution {
+            lines: ablation.map(|_| LINES - ablation::LINES),
+            ..execution(args)
+        };
+        let ended = run::fresh(plan, &execution, store, &stop)?;
         code = ended.code;
         if !ended.complete && !args.dry_run {
             return Ok(code);
         }
     }
-    match &setting.ablation {
-        // A selection of contenders does not cover the ablation.
-        Some(ablation) if !args.no_ablation && args.contenders.is_empty() => {
+    match ablation {
+        Some(ablation) => {
             let run = AblationRun {
                 published,
                 table: &table,

@@ -54,6 +54,8 @@ pub struct Execution {
     pub existing: Existing,
     /// Print no report.
     pub silent: bool,
+    /// The largest number of lines of a first screen; `None` is the usual one.
+    pub lines: Option<usize>,
     /// Behaviour when another measurement runs.
     pub lock: LockArgs,
     /// The number of cells that run at the same time.
@@ -416,6 +418,7 @@ fn finish(execution: &Execution, store: &Store, id: &str) -> Result<Code, CliErr
     } else if !execution.silent {
         let options = Options {
             long: execution.screen.long,
+            lines: execution.lines.unwrap_or(fsdyno_report::LINES),
             ..rendering::options(execution.screen.clock, execution.output.is_some())
         };
         let text = render_report(&set, execution, &options)?;
