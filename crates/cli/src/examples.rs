@@ -72,6 +72,37 @@ const ALL: &[Examples] = &[
         ],
     ),
     (
+        "work",
+        &[
+            ("work show mail.toml", "print the operations of a workload"),
+            (
+                "work import varmail.f > mail.toml",
+                "translate a personality of Filebench",
+            ),
+            (
+                "run --fs ext4,xfs --work mail.toml",
+                "compare file systems by it",
+            ),
+        ],
+    ),
+    (
+        "work show",
+        &[
+            ("work show mail.toml", "print files, operations and bytes"),
+            (
+                "work show mail.toml --first 20",
+                "print the first operations of each worker",
+            ),
+        ],
+    ),
+    (
+        "work import",
+        &[(
+            "work import varmail.f > mail.toml",
+            "translate a personality of Filebench",
+        )],
+    ),
+    (
         "record show",
         &[("record show make.trace", "show what was recorded")],
     ),

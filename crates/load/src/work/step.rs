@@ -131,13 +131,19 @@ pub(crate) enum Length {
     Drawn(Distribution),
 }
 
-/// How a descriptor is used until it is closed.
+/// How a file is used that a step opens, until it is closed.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent properties, from which the flags of open(2) follow"
+)]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Access {
     pub reads: bool,
     pub writes: bool,
     /// Several workers append to the same files (`O_APPEND`).
     pub appends: bool,
+    /// Transfers are at offsets, or the file shrinks; else all are appends.
+    pub positioned: bool,
 }
 
 /// One step.

@@ -23,6 +23,12 @@ pub enum ResolveError {
         path: PathBuf,
         source: std::io::Error,
     },
+    /// A workload file that cannot be read.
+    #[error("cannot read the workload {}: {source}", path.display())]
+    Workload {
+        path: PathBuf,
+        source: std::io::Error,
+    },
     /// A plan file is wrong.
     #[error(transparent)]
     Plan(#[from] PlanFileError),
