@@ -60,7 +60,7 @@ fn the_documented_workload_runs_from_its_file_and_again_from_the_stored_plan() {
     let run = home.fsdyno(&run);
     assert_eq!(run.code, Some(0), "{}{}", run.out, run.err);
     std::fs::remove_file(&file).unwrap();
-    let again = home.fsdyno(&["run", "--resume", "last", "--repeats", "3"]);
+    let again = home.fsdyno(&["run", "--resume", "last", "--repeats", "2"]);
     assert_eq!(again.code, Some(0), "{}{}", again.out, again.err);
     let report = home.fsdyno(&["report", "last"]);
     assert!(report.out.contains("mail"), "{}", report.out);

@@ -99,6 +99,8 @@ struct Steps {
     list: Vec<Entry>,
     /// Descriptors that are open: the fileset of each, and whether a step has created the file.
     open: BTreeMap<u64, (String, bool)>,
+    /// The descriptors that were opened without a step.
+    opened: BTreeMap<u64, String>,
     operations: Option<u64>,
     loops: Option<u64>,
     bytes: Option<u64>,
@@ -415,12 +417,14 @@ impl Steps {
             (Some((open, _)), Some(set)) if *open == set => Ok(format!("fd{fd}")),
             (_, Some(set)) => {
                 let name = format!("{set}-fd{fd}{suffix}");
+                self.opened.insert(fd, name.clone());
                 let entry = Entry::opening(format!("open {set}{pick} as {name}"), attributes);
                 if !self.begin.iter().any(|other| other.line == entry.line) {
                     self.begin.push(entry);
                 }
                 Ok(name)
             }
+            (None, None) if self.opened.contains_key(&fd) => Ok(self.opened[&fd].clone()),
             (None, None) => Err(WorkError::new(
                 attributes.span.clone(),
                 format!("no file is open as fd {fd}"),

@@ -152,6 +152,7 @@ pub(super) fn parse(text: &str) -> Result<Personality, WorkError> {
         at: 0,
         variables: BTreeMap::new(),
         composites: BTreeMap::new(),
+        expanded: 0,
         read: Personality::default(),
         end: text.len(),
     };
@@ -165,8 +166,11 @@ struct Parser {
     words: Vec<Word>,
     at: usize,
     variables: BTreeMap<String, Value>,
-    /// Flowops that are defined of others.
-    composites: BTreeMap<String, Vec<(String, Attributes)>>,
+    /// Flowops that are defined of others: the defaults of their variables, and the place of their
+    /// braces.
+    composites: BTreeMap<String, (Attributes, usize)>,
+    /// The composites that were used so far.
+    expanded: usize,
     read: Personality,
     end: usize,
 }
@@ -190,6 +194,8 @@ const SILENT: [&str; 14] = [
 ];
 /// The maximum number of flowops of a thread.
 const MOST_FLOWOPS: u64 = 1000;
+/// The maximum number of composites in all threads, which also bounds their depth.
+const MOST_COMPOSITES: usize = 200;
 /// All other words that begin a command.
 const COMMANDS: [&str; 12] = [
     "set",
@@ -313,7 +319,28 @@ impl Parser {
             return self.wrong("expected a variable, such as `$dir`");
         }
         self.expect("=")?;
-        let value = self.value()?;
+        let mut value = self.value()?;
+        let operators = ["*", "/", "+", "-"];
+        while let Some(operator) = operators.into_iter().find(|one| self.peek() == *one) {
+            let span = self.span();
+            self.at += 1;
+            let (left, right) = (number(&value.text, &span)?, self.value()?);
+            let right = number(&right.text, &span)?;
+            let result = match operator {
+                "*" => left.checked_mul(right),
+                "/" => left.checked_div(right),
+                "+" => left.checked_add(right),
+                _ => left.checked_sub(right),
+            };
+            let result = result.ok_or_else(|| {
+                WorkError::new(
+                    span,
+                    format!("`{left} {operator} {right}` has no value"),
+                    "",
+                )
+            })?;
+            value = Value::fixed(result.to_string());
+        }
         self.variables.insert(name.text, value);
         Ok(())
     }
@@ -322,7 +349,7 @@ impl Parser {
     fn value(&mut self) -> Result<Value, WorkError> {
         let span = self.span();
         let word = self.next()?;
-        if word.text == "cvar" && self.peek() == "(" {
+        if ["cvar", "randvar"].contains(&&*word.text) && self.peek() == "(" {
             return self.cvar(span);
         }
         if !word.quoted && word.text.starts_with('$') {
@@ -364,6 +391,8 @@ impl Parser {
                         break;
                     }
                 }
+            } else if self.peek() == "{" {
+                given.insert(name, self.table()?.text);
             } else {
                 given.insert(name, self.value()?.text);
             }
@@ -372,6 +401,9 @@ impl Parser {
             }
         }
         self.expect(")")?;
+        if let Some(table) = given.get("randtable") {
+            return Ok(Value::drawn(table.clone()));
+        }
         let kind = given.get("type").cloned().unwrap_or_default();
         drawn(kind.trim_start_matches("cvar-"), &given, &span)
     }
@@ -456,8 +488,16 @@ impl Parser {
             "flowop" => {
                 let attributes = self.attributes()?;
                 let name = attributes.text("name").unwrap_or_default().to_owned();
-                let flowops = self.flowops()?;
-                self.composites.insert(name, flowops);
+                self.composites.insert(name, (attributes, self.at));
+                self.expect("{")?;
+                let mut depth = 1;
+                while depth > 0 {
+                    match self.next()?.text.as_str() {
+                        "{" => depth += 1,
+                        "}" => depth -= 1,
+                        _ => {}
+                    }
+                }
             }
             "process" => {
                 let process = self.attributes()?;
@@ -490,8 +530,9 @@ impl Parser {
         while self.take("flowop") {
             let kind = self.next()?.text;
             let attributes = self.attributes()?;
-            match self.composites.get(&kind) {
-                Some(parts) => {
+            match self.composites.get(&kind).cloned() {
+                Some((defaults, place)) => {
+                    let parts = self.composite(&defaults, &attributes, place)?;
                     let times = attributes.number("iters")?.unwrap_or(1);
                     let all = times.saturating_mul(parts.len() as u64);
                     if all.saturating_add(flowops.len() as u64) > MOST_FLOWOPS {
@@ -507,6 +548,29 @@ impl Parser {
         }
         self.expect("}")?;
         Ok(flowops)
+    }
+
+    /// The flowops of a composite, with the values of its variables.
+    fn composite(
+        &mut self,
+        defaults: &Attributes,
+        given: &Attributes,
+        place: usize,
+    ) -> Result<Vec<(String, Attributes)>, WorkError> {
+        self.expanded += 1;
+        if self.expanded > MOST_COMPOSITES {
+            let message = "flowops are defined by themselves, or too deeply";
+            return Err(WorkError::new(given.span.clone(), message, ""));
+        }
+        let values = defaults.values.iter().chain(&given.values);
+        let variables = values.filter(|(name, _)| name.starts_with('$'));
+        for (name, value) in variables {
+            self.variables.insert(name.clone(), value.clone());
+        }
+        let after = std::mem::replace(&mut self.at, place);
+        let flowops = self.flowops();
+        self.at = after;
+        flowops
     }
 }
 
@@ -534,7 +598,7 @@ fn drawn(
             // Version 1.4 gives the shape in thousandths.
             let shape = get("gamma", Some(1500.0))?;
             let shape = if shape >= 50.0 { shape / 1000.0 } else { shape };
-            format!("gamma({}, {shape})", size("mean", None)?)
+            format!("gamma({}, {shape})", size("mean", Some(0.0))?)
         }
         "uniform" if given.contains_key("upper") => {
             format!(

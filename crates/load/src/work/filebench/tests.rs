@@ -107,7 +107,7 @@ define process name=p,instances=1
     let first = &lines(&work, &Settings::default(), 4)[0];
     let first: Vec<String> = first.iter().map(ToString::to_string).collect();
     assert!(first[0].starts_with("open pages/d000"), "{first:?}");
-    assert!(first[3].starts_with("read @pages-fd0 "), "{first:?}");
+    assert!(first[3].starts_with("read @pages-fd0-1 "), "{first:?}");
 }
 
 #[test]
@@ -130,9 +130,11 @@ define randvar name=$t, type=tabular, min=1k, round=1k, randtable =
  { 15, 8k, 8k }
 }
 define fileset name=f,entries=10,prealloc,size=$t,filesizegamma=0
-define flowop name=look
+set $n=3 * 5
+define file name=one,size=$n,prealloc
+define flowop name=look,$set=g
 {
-  flowop openfile name=o,filesetname=f,fd=3
+  flowop openfile name=o,filesetname=$set,fd=3
   flowop createfile name=c,filesetname=f,fd=1
   flowop writewholefile name=w,fd=1,srcfd=3
   flowop readwholefile name=r,fd=1
@@ -143,8 +145,9 @@ define process name=p,instances=1
 {
   thread name=t,instances=1
   {
-    flowop look name=l,iters=2
+    flowop look name=l,iters=2,$set=f
     flowop appendfile name=a,filesetname=f,iosize=$r
+    flowop fsync name=s
     flowop finishonbytes name=b,value=1m
   }
 }
@@ -154,6 +157,8 @@ psrun -10 60
     for line in [
         "size = \"choice(2048*85, 8192*15)\"",
         "append @f-fd0-append uniform(1024, 3072)",
+        "  \"fsync @f-fd0-append\",",
+        "name = \"one\"\ncount = 1\nsize = \"15\"",
         "bytes = \"1048576\"",
         "\"close fd1\",\n  \"open f:newest as fd1\",\n  \"read @fd1\"",
     ] {
