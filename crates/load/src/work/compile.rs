@@ -113,9 +113,10 @@ impl Compiled {
     /// The files of a worker; of a set that is not divided, all.
     fn share(&self, set: usize, worker: u32) -> Range<u32> {
         let layout = &self.layouts[set];
-        match self.work.sets[set].divided {
-            true => layout.first_of(worker)..layout.first_of(worker + 1),
-            false => 0..self.work.sets[set].count,
+        if self.work.sets[set].divided {
+            layout.first_of(worker)..layout.first_of(worker + 1)
+        } else {
+            0..self.work.sets[set].count
         }
     }
 
@@ -361,12 +362,11 @@ impl Stream {
             }
             Call::Rename | Call::Link => {
                 let (to_set, pick) = step.to?;
-                let to = match pick {
-                    Pick::Same => file,
-                    _ => {
-                        let state = self.states[to_set].as_mut()?;
-                        state.new_file(&self.compiled.layouts[to_set])
-                    }
+                let to = if pick == Pick::Same {
+                    file
+                } else {
+                    let state = self.states[to_set].as_mut()?;
+                    state.new_file(&self.compiled.layouts[to_set])
                 };
                 if step.call == Call::Rename {
                     self.remove(set, picked.entry?);

@@ -17,6 +17,7 @@ mod summary;
 pub(crate) use compile::{AT_POSITION, Compiled, Op, Stream};
 pub use compile::{Settings, lines};
 pub use error::WorkError;
+pub(crate) use layout::Layout;
 pub use program::program;
 pub(crate) use step::{Access, Call, Place, Step};
 pub use summary::{StepCount, Summary};

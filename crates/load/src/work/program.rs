@@ -1,6 +1,7 @@
 //! A workload as a program of a crash test.
 
 use super::compile::{Compiled, Settings};
+use super::layout::Layout;
 use super::{Op, Stream, Work};
 use fsdyno_crash::operation::WriteKind;
 use fsdyno_crash::{Operation, Program, Target};
@@ -41,11 +42,7 @@ pub fn program(work: &Work, settings: &Settings, most: usize) -> Program {
 fn setup(compiled: &Compiled) -> Vec<Operation> {
     let mut setup = Vec::new();
     let mut made = BTreeSet::new();
-    for directory in compiled
-        .layouts
-        .iter()
-        .flat_map(|layout| layout.directories())
-    {
+    for directory in compiled.layouts.iter().flat_map(Layout::directories) {
         for (end, _) in directory.match_indices('/') {
             let path = directory[..end].to_owned();
             if made.insert(path.clone()) {

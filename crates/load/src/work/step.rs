@@ -316,16 +316,14 @@ impl StepReader<'_> {
         })?;
         let pick = match pick {
             None => usual,
-            Some(pick) => match PICKS.iter().find(|(name, _)| *name == pick) {
-                Some((_, pick)) => *pick,
-                None => {
+            Some(pick) => {
+                let found = PICKS.iter().find(|(name, _)| *name == pick);
+                let found = found.ok_or_else(|| {
                     let names: Vec<&str> = PICKS.iter().map(|(name, _)| *name).collect();
-                    return Err(format!(
-                        "`{pick}` picks no file: write {}",
-                        names.join(", ")
-                    ));
-                }
-            },
+                    format!("`{pick}` picks no file: write {}", names.join(", "))
+                });
+                found?.1
+            }
         };
         Ok(Place::Files {
             set,

@@ -140,9 +140,7 @@ impl Translation {
         }
         self.sets.insert(name.to_owned(), here.clone());
         let dirs = set.number("leafdirs")?.unwrap_or(0);
-        let entries = set
-            .number("entries")?
-            .unwrap_or(if dirs > 0 { 0 } else { 1 });
+        let entries = set.number("entries")?.unwrap_or(u64::from(dirs == 0));
         let text = &mut self.text;
         let _ = writeln!(text, "\n[[files]]\nname = \"{here}\"\ncount = {entries}");
         if let Some(size) = set.size("size")? {
@@ -213,7 +211,7 @@ impl Translation {
         if let Some(bytes) = steps.bytes {
             let _ = writeln!(text, "bytes = \"{bytes}\"");
         }
-        if !has_end && !(read.until_done && uses_up(thread, read)) {
+        if !(has_end || read.until_done && uses_up(thread, read)) {
             let _ = writeln!(text, "time = \"{}s\"", read.run.unwrap_or(60));
         }
         if !steps.begin.is_empty() {
@@ -236,17 +234,12 @@ impl Translation {
         let Some(name) = named.or_else(|| attributes.text("file")) else {
             return Ok(None);
         };
-        match self.sets.get(name) {
-            Some(here) => Ok(Some(here.clone())),
-            None => {
-                let message = format!("no fileset is named `{name}`");
-                Err(WorkError::new(
-                    attributes.span.clone(),
-                    message,
-                    "define it before",
-                ))
-            }
-        }
+        let here = self.sets.get(name).cloned();
+        let here = here.ok_or_else(|| {
+            let message = format!("no fileset is named `{name}`");
+            WorkError::new(attributes.span.clone(), message, "define it before")
+        });
+        here.map(Some)
     }
 
     fn flowop(
@@ -256,126 +249,32 @@ impl Translation {
         thread: &Thread,
         steps: &mut Steps,
     ) -> Result<(), WorkError> {
+        if steps.end(kind, attributes, thread)? {
+            return Ok(());
+        }
         let set = self.set(attributes)?;
-        let fd = attributes.number("fd")?.unwrap_or(0);
-        let needed = || {
-            set.clone().ok_or_else(|| {
-                let message = format!("`{kind}` names no fileset");
-                WorkError::new(attributes.span.clone(), message, "add filesetname=NAME")
-            })
+        let line = match steps.line_of_names(kind, attributes, set.as_ref())? {
+            Some(line) => Some(line),
+            None => steps.line_of_data(kind, attributes, set)?,
         };
-        let size = attributes.size("iosize")?;
-        let is_random = attributes.is_set("random");
-        let pick = if attributes.is_set("opennext") {
-            ":in-order"
-        } else {
-            ""
-        };
-        let line = match kind {
-            "createfile" => {
-                let set = needed()?;
-                let line = format!("create {set} as fd{fd}");
-                steps.open.insert(fd, (set, true));
-                line
-            }
-            "openfile" => {
-                let set = needed()?;
-                let line = format!("open {set}{pick} as fd{fd}");
-                steps.open.insert(fd, (set, false));
-                line
-            }
-            "closefile" => {
-                steps.open.remove(&fd);
-                format!("close fd{fd}")
-            }
-            "deletefile" => match (&set, steps.open.get(&fd)) {
-                (Some(set), _) => format!("unlink {set}{pick}"),
-                (None, Some((set, _))) => format!("unlink {set}:same"),
-                (None, None) => return needed().map(drop),
-            },
-            "statfile" => match set {
-                Some(set) => format!("stat {set}{pick}"),
-                None => format!("stat @{}", steps.descriptor(fd, None, "", attributes)?),
-            },
-            "makedir" => format!("mkdir {}/", needed()?),
-            "removedir" => format!("rmdir {}/", needed()?),
-            "listdir" => format!("list {}/", needed()?),
-            "fsync" => format!("fsync @{}", steps.descriptor(fd, set, "", attributes)?),
-            "fsyncset" => "syncfs".to_owned(),
-            "readwholefile" | "read" => {
-                steps.reopen_created(fd);
-                let name = steps.descriptor(fd, set, pick, attributes)?;
-                match (kind, is_random) {
-                    ("readwholefile", _) => format!("read @{name}"),
-                    (_, true) => {
-                        format!("read @{name} random {}", size.as_deref().unwrap_or("4096"))
-                    }
-                    _ => format!("read @{name} next {}", size.as_deref().unwrap_or("4096")),
-                }
-            }
-            "writewholefile" => {
-                format!(
-                    "write @{} 0 all",
-                    steps.descriptor(fd, set, pick, attributes)?
-                )
-            }
-            "write" | "aiowrite" => {
-                let name = steps.descriptor(fd, set, pick, attributes)?;
-                let at = if is_random { "random" } else { "next" };
-                format!("write @{name} {at} {}", size.as_deref().unwrap_or("4096"))
-            }
-            "appendfile" | "appendfilerand" => {
-                let kind_of = if steps.open.contains_key(&fd) {
-                    ""
-                } else {
-                    "-append"
-                };
-                let name = steps.named(fd, kind_of, set, pick, attributes)?;
-                let size = size.unwrap_or_else(|| "4096".to_owned());
-                let drawn = attributes.is_drawn("iosize") || kind == "appendfile";
-                let size = if drawn {
-                    size
-                } else {
-                    format!("uniform(1, {size})")
-                };
-                format!("append @{name} {size}")
-            }
-            "finishoncount" | "opslimit" if attributes.number("value")?.is_some() => {
-                let value = attributes.number("value")?;
-                if attributes.text("target").is_some() {
-                    steps.loops = value.map(|all| all.div_ceil(thread.instances.max(1)).max(1));
-                } else {
-                    steps.operations = value;
-                }
-                return Ok(());
-            }
-            "finishonbytes" => {
-                steps.bytes = attributes.number("value")?;
-                return Ok(());
-            }
-            "delay" => {
-                steps.think = attributes.number("value")?;
-                return Ok(());
-            }
-            other => {
-                let about = match other {
-                    "aiowait" => "writes have returned when they end",
-                    "semblock" | "sempost" | "block" | "wakeup" => "workers do not wait for others",
-                    "hog" | "think" => "it computes, and no file operation",
-                    "eventlimit" | "iopslimit" | "bwlimit" | "opslimit" => "there are no rates",
-                    _ => "it has no meaning here",
-                };
-                self.left_out.insert(format!("flowop {other}: {about}"));
-                return Ok(());
-            }
+        let Some(line) = line else {
+            let about = match kind {
+                "aiowait" => "writes have returned when they end",
+                "semblock" | "sempost" | "block" | "wakeup" => "workers do not wait for others",
+                "hog" | "think" => "it computes, and no file operation",
+                "eventlimit" | "iopslimit" | "bwlimit" | "opslimit" => "there are no rates",
+                _ => "it has no meaning here",
+            };
+            self.left_out.insert(format!("flowop {kind}: {about}"));
+            return Ok(());
         };
         if kind == "aiowrite" {
-            self.left_out
-                .insert("asynchronous writes: they are performed one by one".to_owned());
+            let about = "asynchronous writes: they are performed one by one";
+            self.left_out.insert(about.to_owned());
         }
         if attributes.is_set("workingset") || attributes.is_set("wss") {
-            self.left_out
-                .insert("working sets: whole files are used".to_owned());
+            let about = "working sets: whole files are used";
+            self.left_out.insert(about.to_owned());
         }
         let moves_data = kind.contains("whole") || kind.contains("append");
         let block = size_of_call(attributes, moves_data)?;
@@ -392,7 +291,137 @@ fn size_of_call(attributes: &Attributes, whole: bool) -> Result<Option<u64>, Wor
     Ok(block.filter(|block| (4096..=64 << 20).contains(block)))
 }
 
+/// Which file of a set a flowop takes.
+fn pick(attributes: &Attributes) -> &'static str {
+    if attributes.is_set("opennext") {
+        ":in-order"
+    } else {
+        ""
+    }
+}
+
 impl Steps {
+    /// Sets the end or the wait of a flowop that has no step; returns whether it is one.
+    fn end(
+        &mut self,
+        kind: &str,
+        attributes: &Attributes,
+        thread: &Thread,
+    ) -> Result<bool, WorkError> {
+        let value = match kind {
+            "finishoncount" | "opslimit" | "finishonbytes" | "delay" => {
+                attributes.number("value")?
+            }
+            _ => None,
+        };
+        let Some(value) = value else {
+            return Ok(false);
+        };
+        match kind {
+            "finishonbytes" => self.bytes = Some(value),
+            "delay" => self.think = Some(value),
+            _ if attributes.text("target").is_some() => {
+                self.loops = Some(value.div_ceil(thread.instances.max(1)).max(1));
+            }
+            _ => self.operations = Some(value),
+        }
+        Ok(true)
+    }
+
+    /// The step of a flowop on names; none if it is another one.
+    fn line_of_names(
+        &mut self,
+        kind: &str,
+        attributes: &Attributes,
+        set: Option<&String>,
+    ) -> Result<Option<String>, WorkError> {
+        let fd = attributes.number("fd")?.unwrap_or(0);
+        let needed = || {
+            set.cloned().ok_or_else(|| {
+                let message = format!("`{kind}` names no fileset");
+                WorkError::new(attributes.span.clone(), message, "add filesetname=NAME")
+            })
+        };
+        let pick = pick(attributes);
+        Ok(Some(match kind {
+            "createfile" => {
+                let set = needed()?;
+                let line = format!("create {set} as fd{fd}");
+                self.open.insert(fd, (set, true));
+                line
+            }
+            "openfile" => {
+                let set = needed()?;
+                let line = format!("open {set}{pick} as fd{fd}");
+                self.open.insert(fd, (set, false));
+                line
+            }
+            "closefile" => {
+                self.open.remove(&fd);
+                format!("close fd{fd}")
+            }
+            "deletefile" => match (set, self.open.get(&fd)) {
+                (None, Some((set, _))) => format!("unlink {set}:same"),
+                _ => format!("unlink {}{pick}", needed()?),
+            },
+            "statfile" => match set {
+                Some(set) => format!("stat {set}{pick}"),
+                None => format!("stat @{}", self.descriptor(fd, None, "", attributes)?),
+            },
+            "makedir" => format!("mkdir {}/", needed()?),
+            "removedir" => format!("rmdir {}/", needed()?),
+            "listdir" => format!("list {}/", needed()?),
+            "fsyncset" => "syncfs".to_owned(),
+            _ => return Ok(None),
+        }))
+    }
+
+    /// The step of a flowop on data; none if it is another one.
+    fn line_of_data(
+        &mut self,
+        kind: &str,
+        attributes: &Attributes,
+        set: Option<String>,
+    ) -> Result<Option<String>, WorkError> {
+        let fd = attributes.number("fd")?.unwrap_or(0);
+        let pick = pick(attributes);
+        let size = attributes.size("iosize")?;
+        let size = size.unwrap_or_else(|| "4096".to_owned());
+        let is_random = attributes.is_set("random");
+        let at = if is_random { "random" } else { "next" };
+        Ok(Some(match kind {
+            "fsync" => format!("fsync @{}", self.descriptor(fd, set, "", attributes)?),
+            "readwholefile" => {
+                self.reopen_created(fd);
+                format!("read @{}", self.descriptor(fd, set, pick, attributes)?)
+            }
+            "read" => {
+                self.reopen_created(fd);
+                let name = self.descriptor(fd, set, pick, attributes)?;
+                format!("read @{name} {at} {size}")
+            }
+            "writewholefile" => {
+                let name = self.descriptor(fd, set, pick, attributes)?;
+                format!("write @{name} 0 all")
+            }
+            "write" | "aiowrite" => {
+                let name = self.descriptor(fd, set, pick, attributes)?;
+                format!("write @{name} {at} {size}")
+            }
+            "appendfile" | "appendfilerand" => {
+                let is_open = self.open.contains_key(&fd);
+                let suffix = if is_open { "" } else { "-append" };
+                let name = self.named(fd, suffix, set, pick, attributes)?;
+                if attributes.is_drawn("iosize") || kind == "appendfile" {
+                    format!("append @{name} {size}")
+                } else {
+                    format!("append @{name} uniform(1, {size})")
+                }
+            }
+            _ => return Ok(None),
+        }))
+    }
+
     fn descriptor(
         &mut self,
         fd: u64,
