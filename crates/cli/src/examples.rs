@@ -49,6 +49,10 @@ const ALL: &[Examples] = &[
                 "run --fs ext4,xfs --disk nvme --kernel lab,tree:linux",
                 "compare kernels, one of them built of a directory",
             ),
+            (
+                "run --fs ext4,xfs --work mail.toml",
+                "compare by a workload of one's own",
+            ),
             ("run --resume last", "continue an interrupted run"),
             ("run --resume last --max-repeats 100", "extend the last run"),
             (
@@ -76,12 +80,8 @@ const ALL: &[Examples] = &[
         &[
             ("work show mail.toml", "print the operations of a workload"),
             (
-                "work import varmail.f > mail.toml",
+                "work import varmail.f",
                 "translate a personality of Filebench",
-            ),
-            (
-                "run --fs ext4,xfs --work mail.toml",
-                "compare file systems by it",
             ),
         ],
     ),
@@ -98,7 +98,7 @@ const ALL: &[Examples] = &[
     (
         "work import",
         &[(
-            "work import varmail.f > mail.toml",
+            "work import varmail.f",
             "translate a personality of Filebench",
         )],
     ),

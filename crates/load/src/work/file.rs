@@ -11,8 +11,6 @@ use std::ops::Range;
 use std::str::FromStr;
 use toml::Spanned;
 
-/// The default length of one system call that transfers data.
-pub(super) const BLOCK: usize = 128 << 10;
 /// The maximum length of one system call.
 const LARGEST_BLOCK: u64 = 64 << 20;
 /// The alignment of direct I/O.

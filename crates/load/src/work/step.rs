@@ -5,6 +5,9 @@ use fsdyno_datasets::distribution::Distribution;
 use fsdyno_model::closest_name;
 use fsdyno_model::units::Bytes;
 
+/// The default length of one system call that transfers data.
+const BLOCK: usize = 128 << 10;
+
 /// The forms of all steps, for messages and help.
 pub(super) const FORMS: [(&str, Call, &str); 17] = [
     ("create", Call::Create, "create FILES [SIZE] [as NAME]"),
@@ -224,7 +227,7 @@ impl StepReader<'_> {
             access: Access::default(),
             direct: false,
             dsync: false,
-            block: crate::work::file::BLOCK,
+            block: BLOCK,
             think: 0,
             text: words.join(" "),
         };
