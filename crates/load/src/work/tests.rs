@@ -181,7 +181,7 @@ fn a_workload_is_a_program_of_a_crash_test() {
     // Workers take turns.
     let first: Vec<&str> = program.operations[..6]
         .iter()
-        .map(|one| one.word())
+        .map(fsdyno_crash::Operation::word)
         .collect();
     assert_eq!(
         first,

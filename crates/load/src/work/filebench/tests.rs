@@ -69,7 +69,7 @@ steps = [
 
 #[test]
 fn files_that_no_flowop_opens_are_opened_once() {
-    let text = r#"
+    let text = r"
 set $nthreads=4
 define fileset name=pages,size=8k,entries=40,dirwidth=5,prealloc
 define fileset name=log,size=0,entries=1,prealloc
@@ -88,7 +88,7 @@ define process name=p,instances=1
     flowop delay name=d,value=0
   }
 }
-"#;
+";
     let translated = translate(text).unwrap();
     for line in [
         "begin = [\"open pages:in-order as pages-fd0\", { do = \"open big as big-fd0\", direct = true, \
@@ -123,7 +123,7 @@ fn a_thread_that_uses_up_its_files_needs_no_time() {
 
 #[test]
 fn random_variables_and_composite_flowops_are_translated() {
-    let text = r#"
+    let text = r"
 define randvar name=$r, type=uniform, min=1k, mean=2k
 define randvar name=$t, type=tabular, min=1k, round=1k, randtable =
 {{ 85, 1k, 3k },
@@ -152,7 +152,7 @@ define process name=p,instances=1
   }
 }
 psrun -10 60
-"#;
+";
     let translated = translate(text).unwrap();
     for line in [
         "size = \"choice(2048*85, 8192*15)\"",
