@@ -122,6 +122,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
         "Tools",
         &[
             "record",
+            "work",
             "make",
             "age",
             "phase",
@@ -240,6 +241,8 @@ pub enum Command {
     Age(commands::age::AgeArgs),
     /// Record the file operations of programs on a directory
     Record(commands::record::RecordArgs),
+    /// Show what a workload file does, or translate one of Filebench
+    Work(commands::work::WorkArgs),
     /// Run one phase in a directory, once, and print its figures
     Phase(commands::phase::PhaseArgs),
     /// Print the completion script of a shell; it completes names and values

@@ -49,6 +49,10 @@ const ALL: &[Examples] = &[
                 "run --fs ext4,xfs --disk nvme --kernel lab,tree:linux",
                 "compare kernels, one of them built of a directory",
             ),
+            (
+                "run --fs ext4,xfs --work mail.toml",
+                "compare by a workload of one's own",
+            ),
             ("run --resume last", "continue an interrupted run"),
             ("run --resume last --max-repeats 100", "extend the last run"),
             (
@@ -70,6 +74,33 @@ const ALL: &[Examples] = &[
             ),
             ("record show make.trace", "show what was recorded"),
         ],
+    ),
+    (
+        "work",
+        &[
+            ("work show mail.toml", "print the operations of a workload"),
+            (
+                "work import varmail.f",
+                "translate a personality of Filebench",
+            ),
+        ],
+    ),
+    (
+        "work show",
+        &[
+            ("work show mail.toml", "print files, operations and bytes"),
+            (
+                "work show mail.toml --first 20",
+                "print the first operations of each worker",
+            ),
+        ],
+    ),
+    (
+        "work import",
+        &[(
+            "work import varmail.f",
+            "translate a personality of Filebench",
+        )],
     ),
     (
         "record show",

@@ -97,6 +97,7 @@ fn dispatch(cli: &Cli) -> Result<Code, CliError> {
         Command::Make(args) => commands::make::make(args),
         Command::Age(args) => commands::age::age(args),
         Command::Record(args) => commands::record::record(args),
+        Command::Work(args) => commands::work::work(&args.command),
         Command::Phase(args) => commands::phase::phase(args),
         Command::Completions { shell } => completion::completions(shell),
         Command::Newfs(args) => commands::ufs::make(args),

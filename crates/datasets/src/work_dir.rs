@@ -23,6 +23,8 @@ pub struct WorkDir {
     pub trees: Vec<PathBuf>,
     /// The capabilities of its file system. Other entries of a dataset are omitted.
     pub stores: Capabilities,
+    /// The seed of files that a phase generates.
+    pub seed: u64,
     /// The number of trees made so far, which determines the number of the next.
     pub made: u32,
 }
@@ -35,6 +37,7 @@ impl WorkDir {
             archive: None,
             trees: Vec::new(),
             stores: Capabilities::ALL,
+            seed: 1,
             made: 0,
         }
     }

@@ -13,6 +13,7 @@ use fsdyno_datasets::Form;
 use fsdyno_datasets::work_dir::SOURCE;
 use fsdyno_guests::PLACE;
 use fsdyno_load::kinds::{self, Needs};
+use fsdyno_load::phases::work;
 use fsdyno_load::programs;
 use fsdyno_model::step::shell_line;
 use fsdyno_model::{
@@ -391,9 +392,12 @@ impl CellExecutor for DryRun {
             words.extend(["--pattern", pattern]);
         }
         let given = phase.parameters.iter();
-        let given: Vec<String> = given
+        let mut given: Vec<String> = given
             .map(|(name, value)| format!("{name}={value}"))
             .collect();
+        if work::is_one(&phase.kind) && !phase.parameters.contains_key(work::SEED) {
+            given.push(format!("{}={}", work::SEED, job.dataset_seed()));
+        }
         for one in &given {
             words.extend(["--set", one]);
         }

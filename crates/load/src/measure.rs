@@ -138,7 +138,7 @@ pub fn prepare(
         phases::op::prepare(found, &parameters, &job)?;
     } else if let Some((found, parameters)) = phases::apps::planned(phase) {
         phases::apps::prepare(found, &parameters, &job)?;
-    } else if let Some((work, settings)) = phases::work::planned(phase)? {
+    } else if let Some((work, settings)) = phases::work::planned(phase, work_dir.seed)? {
         phases::work::prepare(&work, &settings, &job)?;
     } else if let Some(planned) = program::planned(phase, work_dir)? {
         return program::prepare(planned, &work_dir.root, confined, stop);
@@ -183,7 +183,7 @@ impl ForEngine for Run<'_> {
         if let Some(phase) = phases::apps::Phase::find(kind.name) {
             return apps::run::<E>(phase, kind, &mut request);
         }
-        if let Some(planned) = phases::work::planned(request.phase)? {
+        if let Some(planned) = phases::work::planned(request.phase, request.work_dir.seed)? {
             return work::run::<E>(planned, kind, &mut request);
         }
         if phases::replay::is_one(kind.name) {

@@ -21,6 +21,7 @@ mod reports;
 mod store_rows;
 mod tar_archive;
 mod vhost_user;
+mod workload;
 
 use crate::Target;
 
@@ -55,6 +56,7 @@ targets! {
     TAR_ARCHIVE: tar_archive, 64 << 20;
     GUEST_FRAMES: guest_frames, BUFFERS;
     VHOST_USER: vhost_user, 64 << 20;
+    WORKLOAD: workload, 64 << 20;
     FUSE_REQUESTS: fuse_requests, BUFFERS;
     STORE_ROWS: store_rows, BUFFERS;
     REPORTS: reports, 64 << 20;

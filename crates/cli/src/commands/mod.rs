@@ -36,3 +36,4 @@ pub mod site;
 
 pub mod ufs;
 pub mod why;
+pub mod work;

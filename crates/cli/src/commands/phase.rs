@@ -5,6 +5,7 @@ use crate::args::copy_method;
 use crate::commands::consent::ConsentArgs;
 use crate::commands::make::not_recorded;
 use crate::commands::measuring::LockArgs;
+use crate::commands::run::plan_error;
 use crate::exit::CliError;
 use crate::output;
 use clap::{Args, ValueEnum};
@@ -16,12 +17,12 @@ use fsdyno_host::signals;
 use fsdyno_load::kinds::{self, Needs};
 use fsdyno_load::made::{self, Made};
 use fsdyno_load::measure::{self, LoadError, Measured};
-use fsdyno_load::phases::{bonnie, op};
+use fsdyno_load::phases::{bonnie, op, work};
 use fsdyno_model::{
     Bytes, CacheState, CancelToken, CopyMethod, DatasetChoice, LatencyDistribution, Nanos,
     PhasePlan, Progress, Tally,
 };
-use fsdyno_run::resolve::{Catalogue, engine_of, parameters_of};
+use fsdyno_run::resolve::{Catalogue, engine_of, parameters_of, store_work};
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -153,14 +154,16 @@ pub fn phase(args: &PhaseArgs) -> Result<(), CliError> {
 /// The phase that the arguments request.
 fn plan(args: &PhaseArgs) -> Result<PhasePlan, CliError> {
     let parameters = parameters_of(&args.kind, &args.set, &Catalogue::complete());
-    Ok(PhasePlan {
+    let mut plan = PhasePlan {
         label: args.kind.clone(),
         kind: args.kind.clone(),
         cache: CacheState::AsIs,
         pattern: args.pattern.clone(),
         parameters: parameters.map_err(CliError::usage)?,
         judge: None,
-    })
+    };
+    store_work(&mut plan).map_err(plan_error)?;
+    Ok(plan)
 }
 
 fn no_tree(kind: &str, directory: &Path) -> CliError {
@@ -219,7 +222,11 @@ fn measured(
     work_dir: &mut WorkDir,
     stop: &CancelToken,
 ) -> Result<Measured, CliError> {
-    if (bonnie::is_one(&plan.kind) || op::is_one(&plan.kind)) && engine != "null" {
+    if ([bonnie::is_one, op::is_one, work::is_one]
+        .iter()
+        .any(|is_one| is_one(&plan.kind)))
+        && engine != "null"
+    {
         measure::prepare(plan, work_dir, None, stop).map_err(CliError::failure)?;
     }
     let request = measure::Request {

@@ -24,7 +24,7 @@ pub(crate) const HOME: &CStr = c"work";
 pub const FILE: &str = "file";
 /// The parameter with the text of the file.
 pub const TEXT: &str = "text";
-/// The parameter with the seed of all draws. A cell sets it to the seed of its datasets.
+/// The parameter with the seed of all draws.
 pub const SEED: &str = "seed";
 
 /// The kind of phase.
@@ -55,7 +55,7 @@ pub static KIND: PhaseKind = PhaseKind::standalone(
         ),
         Parameter::number(
             SEED,
-            "seed of sizes and choices; that of the plan",
+            "seed of sizes and choices; that of the datasets",
             0..=u64::MAX,
         ),
     ],
@@ -66,9 +66,9 @@ pub fn is_one(kind: &str) -> bool {
     kind == KIND.name
 }
 
-/// The workload of a phase and its settings; none if it is another phase. The error is the reason
+/// The workload of a phase and its settings, with this seed unless it has one; none if it is another phase. The error is the reason
 /// why it is not valid.
-pub fn planned(phase: &PhasePlan) -> Result<Option<(Work, Settings)>, LoadError> {
+pub fn planned(phase: &PhasePlan, seed: u64) -> Result<Option<(Work, Settings)>, LoadError> {
     if !is_one(&phase.kind) {
         return Ok(None);
     }
@@ -81,15 +81,15 @@ pub fn planned(phase: &PhasePlan) -> Result<Option<(Work, Settings)>, LoadError>
     let work: Work = text
         .parse()
         .map_err(|error: crate::work::WorkError| wrong(error.to_string()))?;
-    Ok(Some((work, settings(&phase.parameters))))
+    Ok(Some((work, settings(&phase.parameters, seed))))
 }
 
 /// The settings of a phase. Plans are validated, so every value is a number.
-pub fn settings(parameters: &BTreeMap<String, String>) -> Settings {
+fn settings(parameters: &BTreeMap<String, String>, seed: u64) -> Settings {
     let number = |name: &str| parameters.get(name).and_then(|text| text.parse().ok());
     let usual = Settings::default();
     Settings {
-        seed: number(SEED).unwrap_or(usual.seed),
+        seed: number(SEED).unwrap_or(seed),
         permille: number("permille").unwrap_or(usual.permille),
         operations: number("operations"),
     }
@@ -97,7 +97,7 @@ pub fn settings(parameters: &BTreeMap<String, String>) -> Settings {
 
 /// The space on the device of its files; none if it is another phase.
 pub fn data_bytes(phase: &PhasePlan) -> Option<Bytes> {
-    let (work, settings) = planned(phase).ok()??;
+    let (work, settings) = planned(phase, Settings::default().seed).ok()??;
     let summary = Summary::of(&work, &settings);
     // Workers that end by time do an unknown number of operations.
     let more = summary.time.map_or(0, |_| 1 << 30);
@@ -106,7 +106,7 @@ pub fn data_bytes(phase: &PhasePlan) -> Option<Bytes> {
 
 /// The capabilities that it requires of a file system; none if it is another phase.
 pub fn required(phase: &PhasePlan) -> Option<Vec<Required>> {
-    let (work, _) = planned(phase).ok()??;
+    let (work, _) = planned(phase, Settings::default().seed).ok()??;
     let mut required = Vec::new();
     if work.does(|step| step.call == Call::Link) {
         required.push(Required::HardLinks);

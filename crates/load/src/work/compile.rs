@@ -113,9 +113,10 @@ impl Compiled {
     /// The files of a worker; of a set that is not divided, all.
     fn share(&self, set: usize, worker: u32) -> Range<u32> {
         let layout = &self.layouts[set];
-        match self.work.sets[set].divided {
-            true => layout.first_of(worker)..layout.first_of(worker + 1),
-            false => 0..self.work.sets[set].count,
+        if self.work.sets[set].divided {
+            layout.first_of(worker)..layout.first_of(worker + 1)
+        } else {
+            0..self.work.sets[set].count
         }
     }
 
@@ -164,6 +165,8 @@ struct Open {
     set: usize,
     picked: Picked,
     position: u64,
+    /// Whether its position in the kernel is the one that is known here: all transfers are appends.
+    plain: bool,
 }
 
 /// The operations of one worker, drawn pass by pass.
@@ -359,12 +362,11 @@ impl Stream {
             }
             Call::Rename | Call::Link => {
                 let (to_set, pick) = step.to?;
-                let to = match pick {
-                    Pick::Same => file,
-                    _ => {
-                        let state = self.states[to_set].as_mut()?;
-                        state.new_file(&self.compiled.layouts[to_set])
-                    }
+                let to = if pick == Pick::Same {
+                    file
+                } else {
+                    let state = self.states[to_set].as_mut()?;
+                    state.new_file(&self.compiled.layouts[to_set])
                 };
                 if step.call == Call::Rename {
                     self.remove(set, picked.entry?);
@@ -412,6 +414,7 @@ impl Stream {
                 set,
                 picked,
                 position,
+                plain: !step.access.positioned,
             });
         }
     }
@@ -457,16 +460,14 @@ impl Stream {
             } else if offset + length > size {
                 self.resize(set, picked, slot, offset + length);
             }
-            // Only a descriptor of its own has a known position.
             let sequential = Some(offset) == position && !is_read;
             if let Some(open) = slot.and_then(|slot| self.open[slot].as_mut()) {
-                open.position = match sequential || step.offset == Some(Offset::Next) {
-                    true => offset + length,
-                    false => open.position,
-                };
-            }
-            if sequential && self.is_plain(step, slot) {
-                offset = AT_POSITION;
+                if sequential || step.offset == Some(Offset::Next) {
+                    open.position = offset + length;
+                }
+                if sequential && open.plain {
+                    offset = AT_POSITION;
+                }
             }
         }
         Op {
@@ -474,20 +475,6 @@ impl Stream {
             length,
             ..op(picked.file)
         }
-    }
-
-    /// Whether all transfers of a descriptor are appends, so that its position in the kernel is the
-    /// one that is known here.
-    fn is_plain(&self, step: &Step, slot: Option<usize>) -> bool {
-        let group = &self.compiled.work.groups[self.group];
-        let others = group
-            .steps
-            .iter()
-            .filter(|other| Some(other.place) == slot.map(Place::Descriptor));
-        step.call == Call::Append
-            && others
-                .into_iter()
-                .all(|other| !matches!(other.call, Call::Read | Call::Write | Call::Truncate))
     }
 
     fn resize(&mut self, set: usize, picked: Picked, slot: Option<usize>, size: u64) {
@@ -529,7 +516,11 @@ impl Stream {
         let compiled = &self.compiled;
         let group = &compiled.work.groups[self.group];
         let step = &group.steps[op.step as usize];
-        let name = |slot: usize| group.descriptors[slot].clone();
+        let is_alone = compiled.work.workers() == 1;
+        let name = |slot: usize| match &group.descriptors[slot] {
+            name if is_alone => name.clone(),
+            name => format!("{name}-{}", self.worker + 1),
+        };
         let path = match step.place {
             Place::Files { set, directory, .. } => match (step.call, directory) {
                 (Call::Mkdir | Call::Rmdir, _) => {

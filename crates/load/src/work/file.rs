@@ -1,18 +1,16 @@
 //! A workload as a file in TOML. Errors have their place in the text.
 
 use super::error::WorkError;
-use super::step::{Access, Call, FORMS, Offset, Pick, Place, Step, StepReader};
+use super::step::{Call, FORMS, Offset, Pick, Place, Step, StepReader};
 use super::{End, FileSet, Group, MOST_FILES, MOST_WORKERS, Node, What, Work};
 use fsdyno_model::units::{Bytes, Nanos, percent};
 use fsdyno_model::{ShortOr, closest_name};
 use serde::Deserialize;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::str::FromStr;
 use toml::Spanned;
 
-/// The default length of one system call that transfers data.
-pub(super) const BLOCK: usize = 128 << 10;
 /// The maximum length of one system call.
 const LARGEST_BLOCK: u64 = 64 << 20;
 /// The alignment of direct I/O.
@@ -107,9 +105,14 @@ impl FromStr for Work {
             .iter()
             .map(|table| table.get_ref().steps.span())
             .collect();
-        work.divide();
+        let uses = work.groups.iter().zip(&spans).map(|(group, span)| {
+            let uses = group.descriptor_uses();
+            uses.map_err(|(what, help)| WorkError::new(span.clone(), what, help))
+        });
+        let uses: Vec<_> = uses.collect::<Checked<_>>()?;
+        work.set_access(&uses);
         work.check_ends(&spans)?;
-        work.check_uses(&spans)?;
+        work.check_uses(&spans, &uses)?;
         Ok(work)
     }
 }
@@ -256,16 +259,14 @@ fn group(table: &WorkersTable, sets: &[String]) -> Checked<Group> {
             .map(|bytes| bytes.0),
         time: table.time.as_ref().map(parsed::<Nanos>).transpose()?,
     };
-    let mut group = Group {
+    Ok(Group {
         workers: few(number(table.count.as_ref(), 1, 1, MOST_WORKERS)?),
         descriptors: reader.descriptors,
         steps: reader.steps,
         begin,
         list,
         end,
-    };
-    group.set_access();
-    Ok(group)
+    })
 }
 
 /// Reads the steps of a group.
@@ -356,72 +357,51 @@ impl Reader<'_> {
     }
 }
 
-impl Group {
-    /// Finds how each descriptor is used, so that it is opened for that.
-    fn set_access(&mut self) {
-        for step in self.steps.iter_mut().filter(|step| step.keep.is_none()) {
-            step.access = Access {
-                reads: step.call == Call::Read,
-                writes: step.call.writes(),
-                appends: step.call == Call::Append,
-            };
-        }
-        for number in 0..self.descriptors.len() {
-            let mut access = Access::default();
-            let uses = self.steps.iter();
-            for step in uses.filter(|step| step.place == Place::Descriptor(number)) {
-                access.reads |= step.call == Call::Read;
-                access.writes |= step.call.writes();
-                access.appends |= step.call == Call::Append;
-            }
-            for step in &mut self.steps {
-                if step.keep == Some(number) {
-                    step.access = access;
-                }
-            }
-        }
-    }
-}
+/// What is wrong, and the remedy.
+type Mistake = (String, &'static str);
 
 impl Work {
-    /// Divides the sets among the workers whose files change their names or shrink.
-    fn divide(&mut self) {
-        for group in &self.groups {
-            for step in group.steps.iter().filter(|step| step.call.changes_names()) {
-                let sets = match step.place {
-                    Place::Files { set, .. } => vec![set],
-                    Place::Descriptor(number) => group.opened_as(number).collect(),
-                    Place::Everything => Vec::new(),
-                };
-                for set in sets.into_iter().chain(step.to.map(|(set, _)| set)) {
-                    self.sets[set].divided = true;
-                }
-            }
-        }
-        // A descriptor is either of files that a worker has alone, or of files that all share.
-        for group in &self.groups {
-            for number in 0..group.descriptors.len() {
-                let sets: Vec<usize> = group.opened_as(number).collect();
-                if sets.iter().any(|set| self.sets[*set].divided) {
-                    sets.iter().for_each(|set| self.sets[*set].divided = true);
-                }
-            }
-        }
-        // Files that a worker has alone are extended at offsets that are known.
-        for group in &mut self.groups {
-            let appends: Vec<bool> = group
+    /// Divides the sets among the workers whose files change their names or shrink, and finds how each
+    /// file is used that a step opens. `uses` are pairs of a step that opens a file, and a step that
+    /// uses its descriptor, of each group.
+    fn set_access(&mut self, uses: &[Vec<(usize, usize)>]) {
+        let set_of = |step: &Step| match step.place {
+            Place::Files { set, .. } => Some(set),
+            _ => None,
+        };
+        for (group, uses) in self.groups.iter().zip(uses) {
+            let by_descriptor = uses
+                .iter()
+                .map(|(opens, uses)| (&group.steps[*opens], *uses));
+            let by_name = group
                 .steps
                 .iter()
-                .map(|step| match step.place {
-                    Place::Files { set, .. } => !self.sets[set].divided,
-                    Place::Descriptor(number) => {
-                        group.opened_as(number).all(|set| !self.sets[set].divided)
+                .enumerate()
+                .map(|(number, step)| (step, number));
+            for (opened, number) in by_descriptor.chain(by_name) {
+                let step = &group.steps[number];
+                if step.call.changes_names() {
+                    let to = step.to.map(|(set, _)| set);
+                    for set in set_of(opened).into_iter().chain(to) {
+                        self.sets[set].divided = true;
                     }
-                    Place::Everything => false,
-                })
-                .collect();
-            for (step, appends) in group.steps.iter_mut().zip(appends) {
-                step.access.appends &= appends;
+                }
+            }
+        }
+        for (group, uses) in self.groups.iter_mut().zip(uses) {
+            let own = (0..group.steps.len()).map(|number| (number, number));
+            for (opens, uses) in own.chain(uses.iter().copied()) {
+                let call = group.steps[uses].call;
+                let set = set_of(&group.steps[opens]);
+                let shared = set.is_some_and(|set| !self.sets[set].divided);
+                // Files that a worker has alone are extended at offsets that are known.
+                let appends = call == Call::Append && shared;
+                let access = &mut group.steps[opens].access;
+                access.reads |= call == Call::Read;
+                access.writes |= call.writes() && call != Call::Rename && call != Call::Link;
+                access.appends |= appends;
+                access.positioned |= matches!(call, Call::Read | Call::Write | Call::Truncate);
+                group.steps[uses].access.appends |= appends;
             }
         }
     }
@@ -461,20 +441,13 @@ impl Work {
     }
 
     /// Refuses steps whose files cannot be used so.
-    fn check_uses(&self, spans: &[Range<usize>]) -> Checked<()> {
-        for (group, span) in self.groups.iter().zip(spans) {
-            group
-                .check_descriptors()
-                .map_err(|(what, help)| WorkError::new(span.clone(), what, help))?;
+    fn check_uses(&self, spans: &[Range<usize>], uses: &[Vec<(usize, usize)>]) -> Checked<()> {
+        for ((group, span), uses) in self.groups.iter().zip(spans).zip(uses) {
             let wrong = |step: &Step, what: String, help: &str| {
                 let message = format!("`{}`: {what}", step.text);
                 WorkError::new(span.clone(), message, help)
             };
-            for step in &group.steps {
-                let mut sets = step.to.into_iter().collect::<Vec<_>>();
-                if let Place::Files { set, pick, .. } = step.place {
-                    sets.push((set, pick));
-                }
+            for (number, step) in group.steps.iter().enumerate() {
                 if step.keep.is_some() && step.call == Call::Create && step.access.reads {
                     return Err(wrong(
                         step,
@@ -482,14 +455,14 @@ impl Work {
                         "close it, and open the file to read it",
                     ));
                 }
+                let writes = |(opens, uses): &&(usize, usize)| {
+                    *opens == number && group.steps[*uses].call == Call::Write
+                };
                 if step.access.appends
-                    && let Some(number) = step.keep
-                    && let Some(write) = group.steps.iter().find(|other| {
-                        other.call == Call::Write && other.place == Place::Descriptor(number)
-                    })
+                    && let Some((_, write)) = uses.iter().find(writes)
                 {
                     return Err(wrong(
-                        write,
+                        &group.steps[*write],
                         "several workers append to these files by the same descriptor".to_owned(),
                         "open the file twice: once to append, once to write",
                     ));
@@ -527,52 +500,69 @@ impl Work {
 }
 
 impl Group {
-    /// Checks that descriptors are open where they are used, and closed before their names are used
-    /// again. The error is what is wrong, and the remedy.
-    fn check_descriptors(&self) -> Result<(), (String, &'static str)> {
-        let mut open = BTreeSet::new();
-        self.follow(&self.begin, &mut open)?;
-        let before = open.clone();
-        self.follow(&self.list, &mut open)?;
-        self.unchanged(&before, &open)
+    /// The steps that open files, each with a step that uses its descriptor. Descriptors must be open
+    /// where they are used, and closed before their names are used again.
+    fn descriptor_uses(&self) -> Result<Vec<(usize, usize)>, Mistake> {
+        let mut open = BTreeMap::new();
+        let mut uses = Vec::new();
+        self.follow(&self.begin, &mut open, &mut uses)?;
+        // In the second pass, files are open that the first one opened.
+        for _ in 0..2 {
+            let before: BTreeSet<usize> = open.keys().copied().collect();
+            self.follow(&self.list, &mut open, &mut uses)?;
+            let after: BTreeSet<usize> = open.keys().copied().collect();
+            self.unchanged(before.symmetric_difference(&after).next())?;
+        }
+        uses.sort_unstable();
+        uses.dedup();
+        Ok(uses)
     }
 
+    /// Follows the steps; `open` has the step that opened each descriptor.
     fn follow(
         &self,
         nodes: &[Node],
-        open: &mut BTreeSet<usize>,
-    ) -> Result<(), (String, &'static str)> {
+        open: &mut BTreeMap<usize, usize>,
+        uses: &mut Vec<(usize, usize)>,
+    ) -> Result<(), Mistake> {
         for node in nodes {
             let before = open.clone();
             match &node.what {
-                What::Nodes(nodes) => self.follow(nodes, open)?,
-                What::Step(number) => self.use_descriptors(&self.steps[*number], open)?,
+                What::Nodes(nodes) => self.follow(nodes, open, uses)?,
+                What::Step(number) => self.follow_step(*number, open, uses)?,
             }
             if node.weight > 0 || node.repeat > 1 {
-                self.unchanged(&before, open)?;
+                let both = before.iter().chain(&*open);
+                let changed = both.filter(|(slot, by)| {
+                    before.get(slot) != Some(by) || open.get(slot) != Some(by)
+                });
+                self.unchanged(changed.map(|(slot, _)| slot).next())?;
             }
         }
         Ok(())
     }
 
-    fn use_descriptors(
+    fn follow_step(
         &self,
-        step: &Step,
-        open: &mut BTreeSet<usize>,
-    ) -> Result<(), (String, &'static str)> {
-        let Step { text, .. } = step;
-        if let Place::Descriptor(number) = step.place
-            && !open.contains(&number)
-        {
-            let what = format!("`{text}`: `{}` is not open here", self.descriptors[number]);
-            return Err((what, "open it in a step before"));
-        }
-        if let (Call::Close, Place::Descriptor(number)) = (step.call, step.place) {
-            open.remove(&number);
+        number: usize,
+        open: &mut BTreeMap<usize, usize>,
+        uses: &mut Vec<(usize, usize)>,
+    ) -> Result<(), Mistake> {
+        let step = &self.steps[number];
+        let text = &step.text;
+        if let Place::Descriptor(slot) = step.place {
+            let Some(opened) = open.get(&slot) else {
+                let what = format!("`{text}`: `{}` is not open here", self.descriptors[slot]);
+                return Err((what, "open it in a step before"));
+            };
+            uses.push((*opened, number));
+            if step.call == Call::Close {
+                open.remove(&slot);
+            }
         }
         match step.keep {
-            Some(number) if !open.insert(number) => {
-                let what = format!("`{text}`: `{}` is open already", self.descriptors[number]);
+            Some(slot) if open.insert(slot, number).is_some() => {
+                let what = format!("`{text}`: `{}` is open already", self.descriptors[slot]);
                 Err((what, "close it in a step before, or take another name"))
             }
             _ => Ok(()),
@@ -580,15 +570,11 @@ impl Group {
     }
 
     /// The same descriptors are open after steps that are repeated or chosen.
-    fn unchanged(
-        &self,
-        before: &BTreeSet<usize>,
-        after: &BTreeSet<usize>,
-    ) -> Result<(), (String, &'static str)> {
-        match before.symmetric_difference(after).next() {
+    fn unchanged(&self, changed: Option<&usize>) -> Result<(), Mistake> {
+        match changed {
             None => Ok(()),
-            Some(number) => {
-                let name = &self.descriptors[*number];
+            Some(slot) => {
+                let name = &self.descriptors[*slot];
                 let what = format!(
                     "`{name}` is opened or closed in only one of several passes through its steps"
                 );
@@ -598,17 +584,5 @@ impl Group {
                 ))
             }
         }
-    }
-
-    /// The sets of the files that a descriptor may be of.
-    pub(super) fn opened_as(&self, descriptor: usize) -> impl Iterator<Item = usize> {
-        let opens = self
-            .steps
-            .iter()
-            .filter(move |step| step.keep == Some(descriptor));
-        opens.filter_map(|step| match step.place {
-            Place::Files { set, .. } => Some(set),
-            _ => None,
-        })
     }
 }

@@ -1,6 +1,7 @@
 //! The directories of a file set, and the path of each of its files.
 
 use super::FileSet;
+use std::fmt::Write as _;
 
 /// The digits of the number in a file name; larger numbers have more.
 const DIGITS: usize = 7;
@@ -36,13 +37,13 @@ impl Layout {
             for number in 0..per_worker {
                 let mut path = format!("{}/", set.name);
                 if set.own_directories {
-                    path += &format!("w{owner:04}/");
+                    let _ = write!(path, "w{owner:04}/");
                 }
                 if per_worker > 1 {
                     let mut unit = branching.saturating_pow(set.depth);
                     for _ in 0..set.depth {
                         unit = (unit / branching).max(1);
-                        path += &format!("d{:04}/", number / unit % branching);
+                        let _ = write!(path, "d{:04}/", number / unit % branching);
                     }
                 }
                 directories.push(path);
@@ -114,7 +115,6 @@ fn put_number(mut number: u32, into: &mut Vec<u8>) {
     let start = into.len();
     let mut digits = 0;
     while number > 0 || digits < DIGITS {
-        #[expect(clippy::cast_possible_truncation, reason = "a digit")]
         into.push(b'0' + (number % 10) as u8);
         number /= 10;
         digits += 1;

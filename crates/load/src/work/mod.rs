@@ -7,7 +7,9 @@
 mod compile;
 mod error;
 mod file;
+pub mod filebench;
 mod layout;
+mod program;
 mod state;
 mod step;
 mod summary;
@@ -15,6 +17,8 @@ mod summary;
 pub(crate) use compile::{AT_POSITION, Compiled, Op, Stream};
 pub use compile::{Settings, lines};
 pub use error::WorkError;
+pub(crate) use layout::Layout;
+pub use program::program;
 pub(crate) use step::{Access, Call, Place, Step};
 pub use summary::{StepCount, Summary};
 

@@ -5,6 +5,9 @@ use fsdyno_datasets::distribution::Distribution;
 use fsdyno_model::closest_name;
 use fsdyno_model::units::Bytes;
 
+/// The default length of one system call that transfers data.
+const BLOCK: usize = 128 << 10;
+
 /// The forms of all steps, for messages and help.
 pub(super) const FORMS: [(&str, Call, &str); 17] = [
     ("create", Call::Create, "create FILES [SIZE] [as NAME]"),
@@ -131,13 +134,19 @@ pub(crate) enum Length {
     Drawn(Distribution),
 }
 
-/// How a descriptor is used until it is closed.
+/// How a file is used that a step opens, until it is closed.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent properties, from which the flags of open(2) follow"
+)]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Access {
     pub reads: bool,
     pub writes: bool,
     /// Several workers append to the same files (`O_APPEND`).
     pub appends: bool,
+    /// Transfers are at offsets, or the file shrinks; else all are appends.
+    pub positioned: bool,
 }
 
 /// One step.
@@ -218,7 +227,7 @@ impl StepReader<'_> {
             access: Access::default(),
             direct: false,
             dsync: false,
-            block: crate::work::file::BLOCK,
+            block: BLOCK,
             think: 0,
             text: words.join(" "),
         };
@@ -310,16 +319,14 @@ impl StepReader<'_> {
         })?;
         let pick = match pick {
             None => usual,
-            Some(pick) => match PICKS.iter().find(|(name, _)| *name == pick) {
-                Some((_, pick)) => *pick,
-                None => {
+            Some(pick) => {
+                let found = PICKS.iter().find(|(name, _)| *name == pick);
+                let found = found.ok_or_else(|| {
                     let names: Vec<&str> = PICKS.iter().map(|(name, _)| *name).collect();
-                    return Err(format!(
-                        "`{pick}` picks no file: write {}",
-                        names.join(", ")
-                    ));
-                }
-            },
+                    format!("`{pick}` picks no file: write {}", names.join(", "))
+                });
+                found?.1
+            }
         };
         Ok(Place::Files {
             set,

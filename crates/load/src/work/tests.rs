@@ -172,6 +172,24 @@ steps = ["create tmp", "rmdir tmp/", "create tmp"]
 }
 
 #[test]
+fn a_workload_is_a_program_of_a_crash_test() {
+    let program = program(&work(VARMAIL), &Settings::default(), 500);
+    assert_eq!(program.check(), Ok(()));
+    assert_eq!(program.operations.len(), 500);
+    let creates = |one: &&fsdyno_crash::Operation| one.word() == "create";
+    assert_eq!(program.setup.iter().filter(creates).count(), 41);
+    // Workers take turns.
+    let first: Vec<&str> = program.operations[..6]
+        .iter()
+        .map(fsdyno_crash::Operation::word)
+        .collect();
+    assert_eq!(
+        first,
+        ["open", "open", "open", "unlink", "unlink", "unlink"]
+    );
+}
+
+#[test]
 fn files_that_are_used_up_end_a_worker() {
     let text = "[[files]]\nname = 'a'\ncount = 100\n[[workers]]\ncount = 3\nsteps = ['stat a', \
                 'unlink a:in-order']\n";

@@ -21,6 +21,11 @@ pub enum ResolveError {
         path: PathBuf,
         source: std::io::Error,
     },
+    #[error("cannot read the workload {}: {source}", path.display())]
+    Workload {
+        path: PathBuf,
+        source: std::io::Error,
+    },
     #[error(transparent)]
     Plan(#[from] PlanFileError),
 }

@@ -31,6 +31,7 @@ pub mod suite;
 pub mod variants;
 mod varying;
 mod work;
+mod work_files;
 mod workers;
 
 pub use catalogue::{Catalogue, DatasetEntry, DatasetForm, KindEntry};
@@ -46,3 +47,4 @@ pub use planfile::PlanFile;
 pub use resolver::resolve;
 pub use suite::Suite;
 pub use varying::Varying;
+pub use work_files::{read_work, store_work};

@@ -81,6 +81,11 @@ settings! {
         #[serde(skip)]
         pub phases: Vec<String>;
 
+        /// Workload file to run as a phase (`fsdyno work`); repeatable
+        #[arg(long, value_name = "FILE", action = ArgAction::Append, help_heading = WORKLOAD)]
+        #[serde(skip)]
+        pub work: Vec<PathBuf>;
+
         /// Command to run as a phase, by `sh -c` in the directory `{dir}`; repeatable
         ///
         /// `{tree}` in the command is the newest tree of the dataset.

@@ -19,6 +19,7 @@ use super::suite;
 use super::variants;
 use super::varying;
 use super::work::{complete_replays, dataset, short_name, workloads};
+use super::work_files;
 use super::workers;
 use crate::resolve::options::RunOptions;
 use fsdyno_lab::skipped_phases;
@@ -61,10 +62,11 @@ pub fn resolve(options: &RunOptions, catalogue: &Catalogue) -> Result<Plan, Reso
         settings.engine.clone().unwrap_or_default(),
     );
     let engine = engine.map_err(layers.wrong("engine"))?;
-    let (name, workloads) = work(&layers, settings.scale.unwrap_or_default(), catalogue)?;
+    let virtual_time = disk.as_ref().is_some_and(|disk| disk.time.is_virtual());
+    let scale = settings.scale.unwrap_or_default();
+    let (name, workloads) = work(&layers, scale, virtual_time, catalogue)?;
     runs_programs(&engine, &workloads, catalogue).map_err(layers.wrong("engine"))?;
     let skipped = skipped(&contenders, &workloads).map_err(layers.wrong("contenders"))?;
-    let virtual_time = disk.as_ref().is_some_and(|disk| disk.time.is_virtual());
     let varies = varying::resolve(settings.vary.as_ref(), &workloads, virtual_time)
         .map_err(layers.wrong("vary"))?;
     let fresh = contenders.iter().all(|one| one.state.is_fresh());
@@ -114,6 +116,7 @@ fn skipped(
 fn work(
     layers: &Layers<'_>,
     scale: f64,
+    virtual_time: bool,
     catalogue: &Catalogue,
 ) -> Result<(String, Vec<Workload>), ResolveError> {
     let of_file = layers.files().map(|file| &file.workloads);
@@ -127,6 +130,7 @@ fn work(
             .map_err(layers.wrong("set"))?;
     }
     parameters::complete_programs(&mut workloads).map_err(layers.wrong("phases"))?;
+    work_files::complete(&mut workloads, virtual_time)?;
     complete_replays(&mut workloads, layers.arguments.pace.as_deref())
         .map_err(ResolveError::argument("--pace"))?;
     let overrides = layers.arguments.judge.is_some();

@@ -2,7 +2,8 @@
 
 use super::config_error::ConfigError;
 use super::settings::FromText;
-use fsdyno_model::{DatasetChoice, Vary, Workload};
+use fsdyno_load::phases::work;
+use fsdyno_model::{DatasetChoice, PhasePlan, Vary, Workload};
 
 /// The value of `--vary`: `none`, `all`, or a list of properties.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,7 +44,9 @@ pub fn resolve(
 ) -> Result<Vec<Vary>, ConfigError> {
     let fixed = |workload: &&Workload| {
         let generated = matches!(workload.dataset, DatasetChoice::Generated(_));
-        !generated || workload.dataset.is_none()
+        let draws = |phase: &PhasePlan| work::is_one(&phase.kind);
+        let draws = workload.phases.iter().any(draws);
+        !draws && (!generated || workload.dataset.is_none())
     };
     let chosen = match choice {
         Some(Varying::Only(chosen)) => chosen,

@@ -3,12 +3,12 @@
 use super::catalogue::{Catalogue, DatasetForm};
 use super::config_error::ConfigError;
 use super::error::ResolveError;
-use super::names::absolute;
+use super::names::{absolute, check_name};
 use super::parameters;
 use super::phases::{self, Draft};
 use super::planfile;
 use crate::resolve::options::RunOptions;
-use fsdyno_load::phases::replay;
+use fsdyno_load::phases::{replay, work};
 use fsdyno_model::{CacheState, DatasetChoice, Needs, Workload};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -136,6 +136,10 @@ fn typed(
         let list = phases::parse_list(text, catalogue);
         typed.extend(list.map_err(ResolveError::argument("--phases"))?);
     }
+    for file in &options.work {
+        let draft = work_draft(file, here, catalogue);
+        typed.push(draft.map_err(ResolveError::argument("--work"))?);
+    }
     if let (true, Some(prepare)) = (options.exec.is_empty(), &options.prepare) {
         let error = ConfigError::wrong(
             format!("nothing follows what `{prepare}` prepares"),
@@ -190,6 +194,21 @@ fn typed(
     Ok(typed)
 }
 
+/// The phase of a workload file, named like the file.
+fn work_draft(file: &Path, here: &Path, catalogue: &Catalogue) -> Result<Draft, ConfigError> {
+    let text = file.to_string_lossy();
+    let path = parameters::read(work::KIND.name, work::FILE, &text, here, catalogue)?;
+    let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+    Draft::new(
+        work::KIND.name,
+        CacheState::default(),
+        Some(check_name("phase", &stem)?),
+        None,
+        BTreeMap::from([(work::FILE.to_owned(), path)]),
+        catalogue,
+    )
+}
+
 /// Whether the phases of the arguments create their own input. Then no suite is used and no dataset
 /// is created.
 pub fn needs_no_dataset(options: &RunOptions, catalogue: &Catalogue) -> bool {
@@ -202,7 +221,7 @@ pub fn needs_no_dataset(options: &RunOptions, catalogue: &Catalogue) -> bool {
             })
         })
     };
-    let none = options.phases.is_empty() && options.exec.is_empty();
+    let none = options.phases.is_empty() && options.exec.is_empty() && options.work.is_empty();
     let commands = options.exec.iter().chain(&options.prepare);
     !none
         && options.suite.is_none()
@@ -214,6 +233,11 @@ pub fn needs_no_dataset(options: &RunOptions, catalogue: &Catalogue) -> bool {
 /// The name of a workload of programs: the kind of its phases, if they have one kind.
 fn name_of(drafts: &[Draft]) -> String {
     let first = drafts.first().map_or("programs", |draft| &draft.kind);
+    if let ([one], Some(label)) = (drafts, drafts.first().and_then(|one| one.label.clone()))
+        && work::is_one(&one.kind)
+    {
+        return label;
+    }
     if drafts.iter().all(|draft| draft.kind == first) {
         return first.to_owned();
     }

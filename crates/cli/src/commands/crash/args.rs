@@ -13,10 +13,11 @@ pub struct CrashArgs {
     /// Contenders, separated by commas (`fsdyno run --help`)
     #[arg(long = "fs", value_name = "LIST", action = ArgAction::Append, required_unless_present = "resume")]
     pub contenders: Vec<String>,
-    /// File of programs, recording, or random:SEED:N [default: generated programs]
+    /// Programs, recording, workload, or random:SEED:N [default: generated programs]
     ///
-    /// A recording of `fsdyno record` and the random program are one long program each.
-    #[arg(long, value_name = "PROGRAMS", conflicts_with_all = ["generate", "resume"])]
+    /// A recording of `fsdyno record`, a workload (FILE.toml, FILE.f) and the random program are one
+    /// long program each.
+    #[arg(long, visible_alias = "work", value_name = "PROGRAMS", conflicts_with_all = ["generate", "resume"])]
     pub ops: Option<PathBuf>,
     /// Most windows of a long program that are explored: its last, and a sample
     #[arg(long, value_name = "N", default_value_t = 512, value_parser = clap::value_parser!(u32).range(1..), conflicts_with = "resume")]

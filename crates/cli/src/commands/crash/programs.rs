@@ -1,12 +1,15 @@
 //! The source of the programs of a search: the arguments as a [`ProgramSource`].
 
 use super::CrashArgs;
+use crate::commands::run::plan_error;
 use crate::exit::CliError;
 use crate::output;
 use fsdyno_crash::render_programs;
 use fsdyno_datasets::recorded::Recording;
 use fsdyno_load::crash::{MAX_STEPS, RecordedProgram, random_program, recorded_program};
+use fsdyno_load::work::{Settings, filebench, program};
 use fsdyno_model::{CancelToken, ProgramSource};
+use fsdyno_run::resolve::read_work;
 use std::fmt::Display;
 use std::io::Read;
 use std::path::Path;
@@ -67,6 +70,9 @@ fn from_file(path: &Path, windows: u32) -> Result<ProgramSource, CliError> {
     if file.read_exact(&mut first).is_ok() && first == RECORDING {
         return recorded(path, windows);
     }
+    if is_workload(path) {
+        return of_workload(path, windows);
+    }
     let text = fsdyno_files::input::read_text(path).map_err(|error| failed(&error))?;
     let programs = fsdyno_crash::parse_programs(&text).map_err(|error| failed(&error))?;
     for program in &programs {
@@ -74,6 +80,32 @@ fn from_file(path: &Path, windows: u32) -> Result<ProgramSource, CliError> {
     }
     Ok(ProgramSource::Given {
         programs: programs.iter().map(|one| render_programs([one])).collect(),
+    })
+}
+
+/// Whether a file is named like a workload, or like a personality of Filebench.
+fn is_workload(path: &Path) -> bool {
+    let is_toml = path
+        .extension()
+        .is_some_and(|extension| extension == "toml");
+    is_toml || filebench::is_named_so(path)
+}
+
+/// The long program of a workload: its first operations.
+fn of_workload(path: &Path, windows: u32) -> Result<ProgramSource, CliError> {
+    let (_, work) = read_work(path).map_err(plan_error)?;
+    let program = program(&work, &Settings::default(), MAX_STEPS as usize);
+    program.check().map_err(|error| {
+        let path = path.display();
+        CliError::usage(format!("--ops {path}: as a program: {error}"))
+    })?;
+    Ok(ProgramSource::Long {
+        about: format!(
+            "workload: its first {} operations",
+            program.operations.len()
+        ),
+        program: program.to_string(),
+        windows,
     })
 }
 

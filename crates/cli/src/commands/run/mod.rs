@@ -17,7 +17,7 @@ use crate::exit::{CliError, Code};
 use crate::{output, places};
 pub use args::{ExportArgs, RunArgs, ScreenArgs};
 use begin::programs_to_name;
-pub use begin::resolve_here;
+pub use begin::{plan_error, resolve_here};
 use fsdyno_files::Existing;
 use fsdyno_host::signals;
 use fsdyno_host::ssh::SshError;

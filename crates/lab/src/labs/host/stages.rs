@@ -72,6 +72,7 @@ impl CellExecutor for HostExecutor<'_, '_> {
         let root = job.work_dir_root(self.base, &self.tag);
         self.work_dir = WorkDir::new(&root);
         self.work_dir.stores = job.recipe.capabilities();
+        self.work_dir.seed = job.dataset_seed();
         let step = Step::MakeDirectory { path: root.clone() };
         if let Some(directory) = &job.contender.directory {
             self.watched = counters::block_names_under(directory);

@@ -411,6 +411,7 @@ fn open<C: Calls>(
         reads,
         writes,
         appends,
+        positioned: _,
     } = step.access;
     let makes = step.call == Call::Create;
     if !(appends || step.direct || step.dsync) {

@@ -7,7 +7,7 @@ use crate::error::LoadError;
 use crate::phases::data::{BUFFER, stamp};
 use crate::phases::ready::{below, unless_absent, with_path};
 use crate::phases::{Job, op};
-use crate::work::{Compiled, Settings, Work};
+use crate::work::{Compiled, Layout, Settings, Work};
 use std::ffi::CString;
 use std::fs;
 
@@ -16,11 +16,7 @@ pub(crate) fn prepare(work: &Work, settings: &Settings, job: &Job<'_>) -> Result
     let home = below(job.root, HOME);
     with_path("unlink", &home, unless_absent(fs::remove_dir_all(&home)))?;
     let compiled = Compiled::new(work, settings);
-    for directory in compiled
-        .layouts
-        .iter()
-        .flat_map(|layout| layout.directories())
-    {
+    for directory in compiled.layouts.iter().flat_map(Layout::directories) {
         let path = home.join(directory);
         with_path("mkdir", &path, fs::create_dir_all(&path))?;
     }

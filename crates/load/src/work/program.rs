@@ -1,0 +1,81 @@
+//! A workload as a program of a crash test.
+
+use super::compile::{Compiled, Settings};
+use super::layout::Layout;
+use super::{Op, Stream, Work};
+use fsdyno_crash::operation::WriteKind;
+use fsdyno_crash::{Operation, Program, Target};
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
+
+/// The unit of offsets and lengths in programs.
+const UNIT: u64 = 16;
+
+/// The first operations of all workers in turn, at most so many. The setup makes the files that exist
+/// at first. Lengths are rounded up to the unit of programs.
+pub fn program(work: &Work, settings: &Settings, most: usize) -> Program {
+    let compiled = Arc::new(Compiled::new(work, settings));
+    let mut workers: Vec<(Stream, VecDeque<Op>)> = compiled
+        .streams()
+        .into_iter()
+        .map(|mut stream| {
+            let mut ops = Vec::new();
+            stream.draw(&mut ops, most);
+            (stream, ops.into())
+        })
+        .collect();
+    let mut operations = Vec::new();
+    while operations.len() < most && workers.iter().any(|(_, ops)| !ops.is_empty()) {
+        for (stream, ops) in &mut workers {
+            let op = ops.pop_front();
+            operations.extend(op.iter().flat_map(|op| stream.operations(op)));
+        }
+    }
+    operations.truncate(most);
+    operations.iter_mut().for_each(round);
+    Program {
+        setup: setup(&compiled),
+        operations,
+    }
+}
+
+fn setup(compiled: &Compiled) -> Vec<Operation> {
+    let mut setup = Vec::new();
+    let mut made = BTreeSet::new();
+    for directory in compiled.layouts.iter().flat_map(Layout::directories) {
+        for (end, _) in directory.match_indices('/') {
+            let path = directory[..end].to_owned();
+            if made.insert(path.clone()) {
+                setup.push(Operation::Mkdir { path });
+            }
+        }
+    }
+    for set in 0..compiled.layouts.len() {
+        for file in compiled.first_files(set) {
+            let path = compiled.path(set, file);
+            setup.push(Operation::Create { path: path.clone() });
+            let length = compiled.size(set, file);
+            if length > 0 {
+                setup.push(Operation::Write {
+                    target: Target::Path(path),
+                    offset: None,
+                    length,
+                    kind: WriteKind::Plain,
+                });
+            }
+        }
+    }
+    setup.iter_mut().for_each(round);
+    setup
+}
+
+fn round(operation: &mut Operation) {
+    match operation {
+        Operation::Write { offset, length, .. } => {
+            *offset = offset.map(|offset| offset - offset % UNIT);
+            *length = length.next_multiple_of(UNIT);
+        }
+        Operation::Truncate { length, .. } => *length = length.next_multiple_of(UNIT),
+        _ => {}
+    }
+}
