@@ -223,20 +223,17 @@ static int cpu_charge_show(struct seq_file *file, void *unused)
 	struct task_struct *task;
 	int i;
 
-	/* Neither the work nor the length of the text depends on the counts: that of the host is chance. */
-	cpu_charge_hide();
 	for (i = 0; i < CPU_CHARGE_CONTEXTS; i++)
-		seq_printf(file, "blocks %s %020lu\n", context_names[i], by_context[i]);
-	seq_printf(file, "syscalls %020lu\n", syscalls);
+		seq_printf(file, "blocks %s %lu\n", context_names[i], by_context[i]);
+	seq_printf(file, "syscalls %lu\n", syscalls);
 	for (i = 0; i < CPU_CHARGE_ROUTINES; i++)
-		seq_printf(file, "%s %020lu\n", routine_names[i], units_counted[i]);
-	seq_printf(file, "charged_ns %020llu\n", charged_ns);
+		seq_printf(file, "%s %lu\n", routine_names[i], units_counted[i]);
+	seq_printf(file, "charged_ns %llu\n", charged_ns);
 	rcu_read_lock();
 	for_each_process(task)
 		if (task->flags & PF_KTHREAD && task->thread.blocks)
-			seq_printf(file, "kthread %020lu %s\n", task->thread.blocks, task->comm);
+			seq_printf(file, "kthread %lu %s\n", task->thread.blocks, task->comm);
 	rcu_read_unlock();
-	cpu_charge_hidden();
 	return 0;
 }
 

@@ -473,7 +473,7 @@ const COUNTER: &[Patch] = &[
 /// mkdir and rmdir, and twice that for rename.
 /// Btrfs reads a tree block by another path if its pages happen to be adjacent in memory; here it
 /// always takes the path for pages that are not. Waiters for a page are found by its index, and not by
-/// its address.
+/// its address. A mount is found by addresses: how many others are passed in its chain is not counted.
 const OPTIONAL: &[Patch] = &[
     Patch {
         file: "drivers/char/random.c",
@@ -489,6 +489,29 @@ const OPTIONAL: &[Patch] = &[
         file: "mm/filemap.c",
         text: "\treturn &folio_wait_table[hash_ptr(folio, PAGE_WAIT_TABLE_BITS)];\n",
         instead: "\treturn &folio_wait_table[hash_long(folio->index, PAGE_WAIT_TABLE_BITS)];\n",
+    },
+    Patch {
+        file: "fs/namespace.c",
+        text: "#include \"internal.h\"\n",
+        instead: "#include \"internal.h\"\n\
+              #include <asm/cpu_charge.h>\n",
+    },
+    Patch {
+        file: "fs/namespace.c",
+        text: "\tstruct mount *p;\n\
+              \n\
+              \thlist_for_each_entry_rcu(p, head, mnt_hash)\n\
+              \t\tif (&p->mnt_parent->mnt == mnt && p->mnt_mountpoint == dentry)\n\
+              \t\t\treturn p;\n\
+              \treturn NULL;\n",
+        instead: "\tstruct mount *p;\n\
+              \n\
+              \tcpu_charge_hide();\n\
+              \thlist_for_each_entry_rcu(p, head, mnt_hash)\n\
+              \t\tif (&p->mnt_parent->mnt == mnt && p->mnt_mountpoint == dentry)\n\
+              \t\t\tbreak;\n\
+              \tcpu_charge_hidden();\n\
+              \treturn p;\n",
     },
     Patch {
         file: "fs/libfs.c",
