@@ -172,6 +172,6 @@ mod tests {
         }
         assert_eq!((all.count, all.sum_ns), (6, 1500 + 90 + 1002));
         assert_eq!((all.min_ns, all.max_ns), (90, 501));
-        assert_eq!(all.buckets, [(91, 1), (503, 5)]);
+        assert_eq!(all.buckets, [(90, 1), (501, 5)]);
     }
 }
