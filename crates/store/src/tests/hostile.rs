@@ -141,7 +141,10 @@ fn views_of_another_version_are_made_anew_and_those_of_the_user_stay() {
     let store = work_dir.open();
     let query = "SELECT (SELECT n FROM mine) + (SELECT count(*) FROM cell)";
     let count = store.connection.query_row(query, [], |row| row.get(0));
-    assert_eq!(count, Ok(specimen::measured(0).samples.len() as i64 + 1));
+    assert_eq!(
+        count,
+        Ok(i64::try_from(specimen::measured(0).samples.len() + 1).unwrap())
+    );
 }
 
 #[test]
