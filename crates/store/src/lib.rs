@@ -1,7 +1,7 @@
 //! The store: all SQL of fsdyno. Records runs and reads them back whole.
 //!
 //! A store is one `SQLite` file: each cell, power cut and explored program is one document, with
-//! views for people who use SQL ([`views::tables`]). This crate opens stores ([`Store::open`]), records
+//! views for people who use SQL (`views::tables`). This crate opens stores ([`Store::open`]), records
 //! runs ([`Store::begin`], [`Store::record`]) and reads them ([`Store::load`], [`Store::runs`]). It
 //! resolves names ([`Store::resolve`]), imports another store ([`Store::merge`]) and locks a live
 //! run ([`Store::claim`]). Series of power cuts ([`Store::begin_series`] ...) and explorations

@@ -1,7 +1,7 @@
 //! Programs that fsdyno runs: none from a `PATH` of another user, and none that never answers.
 //! Uid 65534 is the other user. Skipped without root.
 
-use crate::support::{Home, printed, until};
+use crate::support::{Home, interruptible, printed, until};
 use std::collections::BTreeSet;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
@@ -195,7 +195,8 @@ fn a_guest_kernel_that_never_answers_can_be_interrupted_and_dies_with_fsdyno() {
     let words = words.map(str::to_owned).into_iter();
     let words: Vec<String> = words.chain([kernel.display().to_string()]).collect();
     for (signal, code) in [("INT", Some(130)), ("KILL", None)] {
-        let mut fsdyno = home.command(&words);
+        let mut fsdyno = interruptible(&home.command(&words));
+        let fsdyno = fsdyno.stdout(Stdio::null()).stderr(Stdio::null());
         let mut fsdyno = fsdyno.process_group(0).spawn().unwrap();
         let pid = || fs::read_to_string(home.path("pid")).unwrap_or_default();
         until(Duration::from_secs(60), "the kernel runs", || {
