@@ -171,7 +171,7 @@ pub(super) fn read(text: &str) -> Result<ProgramReport, String> {
         (created, created_alone, created_mixed),
         (deleted, deleted_alone, deleted_mixed),
     ] {
-        if all.0 != alone.0 + mixed.0 {
+        if alone.0.checked_add(mixed.0) != Some(all.0) {
             return Err(format!(
                 "{} and {} files are not {}",
                 alone.0, mixed.0, all.0
@@ -189,7 +189,7 @@ pub(super) fn read(text: &str) -> Result<ProgramReport, String> {
         "transactions",
         "1/s",
         // Truncated once, by less than one per second.
-        amount(rate * transacting),
+        amount(rate) * amount(transacting),
         within,
     );
     for (name, count, seconds) in [
