@@ -31,14 +31,14 @@ use crate::hardware::HardwareCounters;
 use crate::job::Job;
 use crate::kinds::{self, PhaseKind};
 use crate::phases;
-use crate::phases::timeline::TimelineSummary;
+use crate::phases::timeline::{TimelineRecorder, TimelineSummary};
 use crate::user_work::UserWork;
 use fsdyno_datasets::work_dir::WorkDir;
 use fsdyno_model::cancel::CancelToken;
 use fsdyno_model::cell::Effective;
 use fsdyno_model::disk_use::Point;
 use fsdyno_model::plan::{CopyMethod, PhasePlan};
-use fsdyno_model::sample::{Figure, Tally};
+use fsdyno_model::sample::{Better, Figure, Tally};
 use fsdyno_model::timeline::{LatencyDistribution, Progress};
 use fsdyno_model::units::Nanos;
 use fsdyno_model::warning::Warning;
@@ -213,6 +213,16 @@ impl<T> Timed<T> {
             engine: E::Calls::ENGINE,
             ..Measured::default()
         }
+    }
+
+    /// Operations a second until the return, their latencies, and what the machine counted.
+    fn figures(&mut self, recorder: &TimelineRecorder) -> Vec<Figure> {
+        let seconds = self.used.wall.0.max(1) as f64 / 1e9;
+        let rate = recorder.latencies.count() as f64 / seconds;
+        let mut figures = vec![Figure::new("rate", rate, "1/s", Better::Higher)];
+        figures.extend(recorder.latencies.figures());
+        figures.append(&mut self.counts);
+        figures
     }
 
     /// The time to durable of work that measured its own time to return.

@@ -7,7 +7,6 @@ use crate::kinds::PhaseKind;
 use crate::phases::timeline::TimelineSummary;
 use crate::phases::work::WorkPhase;
 use crate::work::{Settings, Work};
-use fsdyno_model::sample::{Better, Figure};
 
 /// Runs the phase.
 pub(super) fn run<E: Engine>(
@@ -19,7 +18,7 @@ pub(super) fn run<E: Engine>(
     let root = request.work_dir.root.clone();
     let job = Job::bare(&root, request.stop);
     let mut calls = E::calls(phase.facts());
-    let timed = Timing::of(kind, request).time::<E, _>(|| phase.run(&mut calls, &job))?;
+    let mut timed = Timing::of(kind, request).time::<E, _>(|| phase.run(&mut calls, &job))?;
     let method = if E::INFO.touches_files {
         format!("{} of a workload file", work.calls().join(", "))
     } else {
@@ -31,15 +30,10 @@ pub(super) fn run<E: Engine>(
         ..recorder.summary("operation", timed.used.wall)
     };
     let measured = timed.measured::<E>();
-    let seconds = timed.used.wall.0.max(1) as f64 / 1e9;
-    let rate = recorder.latencies.count() as f64 / seconds;
-    let mut figures = vec![Figure::new("rate", rate, "1/s", Better::Higher)];
-    figures.extend(recorder.latencies.figures());
-    figures.extend(timed.counts);
     Ok(Measured {
         tally: timed.done,
         method,
-        figures,
+        figures: timed.figures(&recorder),
         recording: None,
         ..measured.with_timeline(timeline)
     })
