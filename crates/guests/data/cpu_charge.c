@@ -56,25 +56,31 @@ static unsigned int interrupts, host_interrupts;
 static unsigned long prices[PRICES];
 static unsigned long long pending_ps, charged_ns;
 
+/* CPU_PROFILE_OFF if nothing counts. */
+static int context_of(struct task_struct *task)
+{
+	if (!counting || (task->thread.reads_clock && !interrupts && !host_interrupts))
+		return CPU_PROFILE_OFF;
+	if (host_interrupts)
+		return CPU_CHARGE_HOST;
+	if (interrupts)
+		return CPU_CHARGE_INTERRUPT;
+	if (is_idle_task(task))
+		return CPU_CHARGE_IDLE;
+	return task->flags & PF_KTHREAD ? CPU_CHARGE_KTHREAD : CPU_CHARGE_PROCESS;
+}
+
 static void attribute(struct task_struct *task)
 {
 	unsigned long delta = cpu_charge_blocks - attributed;
-	enum cpu_charge_context context = CPU_CHARGE_PROCESS;
+	int context = context_of(task);
 	int i;
 
 	attributed += delta;
-	if (!counting || (task->thread.reads_clock && !interrupts && !host_interrupts)) {
+	if (context == CPU_PROFILE_OFF) {
 		memcpy(units_attributed, cpu_charge_units, sizeof(units_attributed));
 		return;
 	}
-	if (host_interrupts)
-		context = CPU_CHARGE_HOST;
-	else if (interrupts)
-		context = CPU_CHARGE_INTERRUPT;
-	else if (is_idle_task(task))
-		context = CPU_CHARGE_IDLE;
-	else if (task->flags & PF_KTHREAD)
-		context = CPU_CHARGE_KTHREAD;
 	by_context[context] += delta;
 	if (context == CPU_CHARGE_KTHREAD)
 		task->thread.blocks += delta;
@@ -102,7 +108,11 @@ void cpu_charge_switch(struct task_struct *from, struct task_struct *to)
 	if (READ_ONCE(from->__state) != TASK_RUNNING && !(from->flags & PF_KTHREAD) &&
 	    (to->flags & PF_KTHREAD || is_idle_task(to)))
 		cpu_charge_units[CPU_CHARGE_WAIT]++;
+	if (READ_ONCE(from->__state) != TASK_RUNNING)
+		cpu_profile_sleeps(from);
 	attribute(from);
+	cpu_profile_wakes(to);
+	cpu_profile_turn(context_of(to));
 }
 
 void cpu_charge_hide(void)
@@ -111,6 +121,7 @@ void cpu_charge_hide(void)
 
 	local_irq_save(flags);
 	attribute(current);
+	cpu_profile_turn(CPU_PROFILE_OFF);
 	local_irq_restore(flags);
 }
 
@@ -121,6 +132,7 @@ void cpu_charge_hidden(void)
 	local_irq_save(flags);
 	attributed = cpu_charge_blocks;
 	memcpy(units_attributed, cpu_charge_units, sizeof(units_attributed));
+	cpu_profile_turn(context_of(current));
 	local_irq_restore(flags);
 }
 
@@ -131,6 +143,9 @@ void cpu_charge_enter(enum cpu_charge_context interrupt)
 		host_interrupts++;
 	else
 		interrupts++;
+	if (interrupts + host_interrupts == 1)
+		cpu_profile_interrupt(__builtin_frame_address(0));
+	cpu_profile_turn(context_of(current));
 }
 
 void cpu_charge_leave(enum cpu_charge_context interrupt)
@@ -140,6 +155,9 @@ void cpu_charge_leave(enum cpu_charge_context interrupt)
 		host_interrupts--;
 	else
 		interrupts--;
+	if (!interrupts && !host_interrupts)
+		cpu_profile_interrupt(NULL);
+	cpu_profile_turn(context_of(current));
 }
 
 unsigned long long cpu_charge_take(void)
@@ -163,6 +181,7 @@ static void reads_clock(bool begins)
 	local_irq_save(flags);
 	attribute(current);
 	current->thread.reads_clock = begins;
+	cpu_profile_turn(context_of(current));
 	local_irq_restore(flags);
 }
 
@@ -258,6 +277,8 @@ static ssize_t cpu_charge_write(struct file *file, const char __user *text, size
 	if (!strcmp(line, "stop")) {
 		local_irq_save(flags);
 		attribute(current);
+		if (counting)
+			cpu_profile_end();
 		counting = false;
 		/* The rest of a nanosecond is nobody's. */
 		pending_ps = 0;
@@ -272,7 +293,10 @@ static ssize_t cpu_charge_write(struct file *file, const char __user *text, size
 	local_irq_save(flags);
 	attribute(current);
 	memcpy(prices, wanted, sizeof(prices));
+	if (!counting)
+		cpu_profile_begin();
 	counting = true;
+	cpu_profile_turn(context_of(current));
 	local_irq_restore(flags);
 	return size;
 }
@@ -288,6 +312,7 @@ static const struct proc_ops cpu_charge_operations = {
 static int __init cpu_charge_proc(void)
 {
 	proc_create("cpu_charge", 0644, NULL, &cpu_charge_operations);
+	cpu_profile_start();
 	return 0;
 }
 fs_initcall(cpu_charge_proc);

@@ -43,6 +43,9 @@ enum cpu_charge_context {
 #define CPU_CHARGE_DENTRY 80
 #define CPU_CHARGE_OFFSET 370
 
+/* Nothing is profiled. */
+#define CPU_PROFILE_OFF -1
+
 extern unsigned long cpu_charge_blocks;
 extern unsigned long cpu_charge_units[CPU_CHARGE_ROUTINES];
 
@@ -69,4 +72,25 @@ unsigned long long cpu_charge_row(void);
 void cpu_charge_waits_in_row(void);
 /* In time.c: advances the virtual clock by what is due, where events may be delivered. */
 bool cpu_charge_now(void);
+
+/* The context of the blocks that follow, or CPU_PROFILE_OFF. */
+extern int cpu_profile_context;
+
+void cpu_profile_start(void);
+/* A block of the function with this frame was executed, and counted. */
+void cpu_profile_block(unsigned long block, const void *frame);
+/* What follows is of another task or context. */
+void cpu_profile_turn(int context);
+/* Frames from this one on are not of the path; none ends it. */
+void cpu_profile_interrupt(const void *frame);
+void cpu_profile_sleeps(struct task_struct *task);
+void cpu_profile_wakes(struct task_struct *task);
+void cpu_profile_begin(void);
+/* Writes the segment. */
+void cpu_profile_end(void);
+/* In time.c: nanoseconds. */
+unsigned long long cpu_profile_time(void);
+/* In os-Linux/main.c. */
+void *cpu_profile_memory(unsigned long size);
+long cpu_profile_write(const void *bytes, unsigned long size);
 #endif

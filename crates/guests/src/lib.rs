@@ -11,6 +11,7 @@ pub mod inside;
 pub mod kernels;
 mod machine;
 mod one_processor;
+pub mod profile;
 pub mod protocol;
 pub mod qemu;
 mod running;

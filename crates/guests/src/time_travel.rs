@@ -14,6 +14,7 @@ use super::uml::Uml;
 use fsdyno_host::journal::Journal;
 use fsdyno_model::Bytes;
 use std::ffi::OsString;
+use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::symlink;
@@ -26,6 +27,9 @@ use std::process::Command;
 pub const CALENDAR: &str = "calendar";
 
 pub const TASK: &str = "task";
+
+/// The file of its profile.
+pub const PROFILE: &str = "profile";
 
 /// The program of its first process: a link to the running fsdyno.
 const PROGRAM: &str = "fsdyno";
@@ -77,6 +81,8 @@ pub struct Setting {
     /// Selects its random numbers: UUIDs, hash seeds of directories, the choice of block groups. None
     /// for those of a guest without this word.
     pub random: Option<u64>,
+    /// Whether its kernel writes [`PROFILE`].
+    pub profiled: bool,
 }
 
 /// Starts a guest whose calendar, disks and task are in `scratch`, and opens the channel for its
@@ -105,6 +111,11 @@ pub fn start(
         .env("PATH", PATH)
         .env("TMPDIR", "/dev/shm")
         .current_dir(scratch);
+    if setting.profiled {
+        File::create_new(scratch.join(PROFILE)).map_err(GuestError::host("make a profile"))?;
+        // Of the kernel itself, not of its processes: they execute the same with a profile and without.
+        command.env("FSDYNO_PROFILE", PROFILE);
+    }
     let theirs = OwnedFd::from(theirs);
     inherit(&mut command, &theirs);
     make_deterministic(&mut command);
@@ -189,6 +200,7 @@ mod tests {
             memory: Bytes(64 << 20),
             disks: 2,
             random,
+            profiled: false,
         };
         let reported = words(&kernel("/a/linux"), setting(None));
         assert_eq!(reported, words(&kernel("/elsewhere/linux"), setting(None)));

@@ -31,6 +31,7 @@ pub mod plan;
 pub mod pool;
 pub mod power_cut;
 pub mod printable;
+pub mod profile;
 pub mod provenance;
 pub mod random;
 pub mod requirement;

@@ -19,6 +19,7 @@ mod patches;
 mod source;
 mod sources;
 mod stored;
+pub mod symbols;
 mod tools;
 mod trees;
 mod verified;

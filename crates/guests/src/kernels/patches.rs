@@ -22,10 +22,14 @@ const AMX: [Patch; 1] = [Patch {
 }];
 
 /// Files that are added to the sources, for the count of the kernel's work.
-const ADDED: [(&str, &str); 2] = [
+const ADDED: [(&str, &str); 3] = [
     (
         "arch/um/kernel/cpu_charge.c",
         include_str!("../../data/cpu_charge.c"),
+    ),
+    (
+        "arch/um/kernel/cpu_profile.c",
+        include_str!("../../data/cpu_profile.c"),
     ),
     (
         "arch/um/include/asm/cpu_charge.h",
@@ -63,6 +67,8 @@ const CPU_CHARGE: &[Patch] = &[
               \tarea = t->kcov_area;\n\
               \t/* The first 64-bit word is the number of subsequent PCs. */",
         instead: "\tcpu_charge_blocks++;\n\
+              \tif (unlikely(cpu_profile_context != CPU_PROFILE_OFF))\n\
+              \t\tcpu_profile_block(_RET_IP_, *(void **)__builtin_frame_address(0));\n\
               \treturn;\n\
               \n\
               \tt = current;\n\
@@ -72,7 +78,15 @@ const CPU_CHARGE: &[Patch] = &[
     Patch {
         file: "arch/um/kernel/Makefile",
         text: "obj-y += load_file.o\n",
-        instead: "obj-y += load_file.o cpu_charge.o\n",
+        instead: "obj-y += load_file.o cpu_charge.o cpu_profile.o\n",
+    },
+    Patch {
+        file: "arch/um/os-Linux/main.c",
+        text: "int __init main(int argc, char **argv, char **envp)\n",
+        instead: concat!(
+            include_str!("../../data/cpu_profile_host.c"),
+            "int __init main(int argc, char **argv, char **envp)\n"
+        ),
     },
     Patch {
         file: "arch/um/drivers/Makefile",
@@ -185,6 +199,11 @@ const CPU_CHARGE: &[Patch] = &[
               \t\treturn false;\n\
               \ttime_travel_update_time_rel(ns);\n\
               \treturn true;\n\
+              }\n\
+              \n\
+              unsigned long long cpu_profile_time(void)\n\
+              {\n\
+              \treturn time_travel_time;\n\
               }\n\
               \n\
               void cpu_charge_waits_in_row(void)\n\

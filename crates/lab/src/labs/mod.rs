@@ -14,6 +14,7 @@ use fsdyno_model::{
     CancelToken, Cell, CellRecord, Contender, ContenderKernel, Event, Failure, LabChoice, Nanos,
     Outcome, Plan, Stage,
 };
+use guest::Profiles;
 use repeats::Repeats;
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -45,6 +46,9 @@ pub trait Surveyed: Lab + Send {
 
     /// Prepares this machine for the first cell. It disturbs other measurements.
     fn begin(&mut self, _plan: &Plan) {}
+
+    /// Profiles the kernel in each of its cells, if they run in virtual time.
+    fn profile(&mut self, _profiles: &Profiles) {}
 
     /// The same lab for another thread, with its own cancellation token. None if its cells must not
     /// run at the same time, because their figures depend on what else the machine does.
@@ -98,6 +102,13 @@ impl Labs {
     pub fn begin(&mut self, plan: &Plan) {
         for lab in self.by_choice.values_mut() {
             lab.begin(plan);
+        }
+    }
+
+    /// Profiles the kernel in each cell in virtual time.
+    pub fn profile(&mut self, profiles: &Profiles) {
+        for lab in self.by_choice.values_mut() {
+            lab.profile(profiles);
         }
     }
 

@@ -32,16 +32,19 @@ use fsdyno_guests::{Guest, GuestError, MAX_DISKS, Machine, Setting, kernels};
 use fsdyno_host::image::{Image, ImageError, Scratch};
 use fsdyno_host::journal::Journal;
 use fsdyno_host::place::{PlaceError, check_work_dir};
+use fsdyno_model::profile::Profile;
 use fsdyno_model::{
     Bytes, CancelToken, Cell, CellRecord, Contender, ContenderKernel, Effective, Event, GuestSize,
     LabChoice, Mark, Outcome, Plan, Stage, Step,
 };
 use model_disk::OnModelDisk;
 use session::{GuestSession, SessionError, known_cause};
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 /// How many last lines of its console are reported for a dead guest.
 const LAST_LINES: usize = 8;
@@ -94,7 +97,12 @@ pub struct GuestLab {
     /// The description of a guest; empty before the survey.
     about: String,
     missing: Missing,
+    /// Receives the profiles of its cells in virtual time, if they are wanted.
+    profiles: Option<Profiles>,
 }
+
+/// The profiles of cells by their index: of each, one for each time that its kernel counted.
+pub type Profiles = Arc<Mutex<BTreeMap<u32, Vec<Profile>>>>;
 
 impl GuestLab {
     /// A lab for one plan, with the kernel of the plan or with another one. A first guest reports
@@ -170,6 +178,7 @@ impl GuestLab {
             stop,
             about: String::new(),
             missing: Missing::default(),
+            profiles: None,
         })
     }
 
@@ -435,6 +444,10 @@ impl Surveyed for GuestLab {
 
     fn guest(&self) -> Option<&str> {
         Some(&self.about)
+    }
+
+    fn profile(&mut self, profiles: &Profiles) {
+        self.profiles = Some(Arc::clone(profiles));
     }
 
     fn copy(&self, plan: &Plan, stop: &CancelToken) -> Option<Box<dyn Surveyed>> {

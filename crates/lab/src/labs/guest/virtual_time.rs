@@ -15,7 +15,8 @@ use fsdyno_datasets::seed::Seed;
 use fsdyno_disk::Recorder;
 use fsdyno_disk::transports::calendar::{self, CalendarDisk, CalendarError, Passed, Setting};
 use fsdyno_disk::transports::vhost_user::Served;
-use fsdyno_guests::{Guest, GuestError, OneProcessor, ended, time_travel};
+use fsdyno_guests::kernels::symbols::Symbols;
+use fsdyno_guests::{Guest, GuestError, OneProcessor, ended, profile, time_travel};
 use fsdyno_model::{
     Bytes, CancelToken, Cell, CellRecord, Effective, ModelDisk, Outcome, Plan, Stage, Vary,
 };
@@ -23,6 +24,7 @@ use std::fs;
 use std::io;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::sync::PoisonError;
 use std::sync::mpsc::RecvTimeoutError;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -174,6 +176,8 @@ impl GuestLab {
             let _ = guest.wait(LEAVE);
         }
         let last = guest.end(LAST_LINES);
+        self.read_profile(cell, scratch.path())
+            .map_err(|e| notes.halt(with(&e, &last), None))?;
         let (passed, recorders) = kept.end(received.is_ok());
         recorded::found_warnings(&recorders).for_each(|warning| notes.warn(warning));
         recorded::add(notes.samples(), &recorders, volatile);
@@ -200,6 +204,21 @@ impl GuestLab {
         }
     }
 
+    /// Hands on the profile that its kernel wrote, if one is wanted.
+    fn read_profile(&self, cell: Cell, scratch: &Path) -> Result<(), String> {
+        let (Some(profiles), Some(kernel)) = (&self.profiles, self.machine.kernel()) else {
+            return Ok(());
+        };
+        let symbols = Symbols::of(kernel)
+            .map_err(|e| format!("cannot read the symbols of {}: {e}", kernel.display()))?;
+        let read = profile::read(&scratch.join(time_travel::PROFILE), &symbols);
+        let read = read.map_err(|e| e.to_string())?;
+        // A panic leaves complete entries.
+        let mut all = profiles.lock().unwrap_or_else(PoisonError::into_inner);
+        all.insert(cell.index, read);
+        Ok(())
+    }
+
     /// Starts a guest with this memory and this number of disks. Its calendar, disks and task are
     /// in `scratch`. Its random numbers depend on `random`.
     pub(super) fn start_in_virtual_time(
@@ -213,6 +232,7 @@ impl GuestLab {
             memory: size.0,
             disks: size.1,
             random,
+            profiled: self.profiles.is_some(),
         };
         time_travel::start(&self.machine, size, program, scratch, &self.journal)
     }

@@ -1,0 +1,323 @@
+//! Reads the profile that the lab kernel wrote: `data/cpu_profile.c`.
+
+use crate::kernels::symbols::Symbols;
+use fsdyno_model::profile::{CallPath, PathWork, Profile};
+use std::collections::HashMap;
+use std::fs;
+use std::io;
+use std::path::Path;
+
+/// The reason why there is no profile.
+#[derive(Debug, thiserror::Error)]
+pub enum ProfileError {
+    #[error("cannot read the profile {}: {cause}", path.display())]
+    Read {
+        path: std::path::PathBuf,
+        cause: io::Error,
+    },
+    #[error("the profile of the guest's kernel is damaged at byte {0}")]
+    Damaged(usize),
+}
+
+const MAGIC: u64 = u64::from_le_bytes(*b"FDPROFL1");
+
+/// The units of the kernel: bytes copied, set to zero and checksummed, requests, waits.
+const UNITS: usize = 5;
+const REQUESTS: usize = 3;
+
+/// The sizes of the structures in bytes.
+const SEGMENT: usize = 5 * 8;
+const PATH: usize = 8;
+const ENTRY: usize = 8 + (2 + UNITS + 2) * 8;
+
+/// How each process and thread of User-mode Linux comes to its work: in no path.
+const WAY_IN: [&str; 5] = [
+    "__libc_start_main@GLIBC_2",
+    "new_thread_handler",
+    "fork_handler",
+    "userspace",
+    "handle_syscall",
+];
+
+/// One profile for each time that the kernel counted, in order.
+pub fn read(path: &Path, symbols: &Symbols) -> Result<Vec<Profile>, ProfileError> {
+    let bytes = fs::read(path).map_err(|cause| ProfileError::Read {
+        path: path.to_owned(),
+        cause,
+    })?;
+    parse(&bytes, symbols)
+}
+
+/// The same of its content.
+pub fn parse(bytes: &[u8], symbols: &Symbols) -> Result<Vec<Profile>, ProfileError> {
+    let mut rest = Rest { bytes, at: 0 };
+    let mut profiles = Vec::new();
+    while rest.at < bytes.len() {
+        profiles.push(segment(&mut rest, symbols)?);
+    }
+    Ok(profiles)
+}
+
+fn segment(rest: &mut Rest<'_>, symbols: &Symbols) -> Result<Profile, ProfileError> {
+    let damaged = ProfileError::Damaged(rest.at);
+    let head = rest.take(1, SEGMENT)?;
+    let [magic, units, paths, entries, lost] = [0, 1, 2, 3, 4].map(|at| number(head, at * 8));
+    if magic != MAGIC || units != UNITS as u64 {
+        return Err(damaged);
+    }
+    let paths = rest.take(paths, PATH)?;
+    let entries = rest.take(entries, ENTRY)?;
+    let mut tree = Tree {
+        symbols,
+        functions: HashMap::new(),
+        children: HashMap::new(),
+        // Of each path of the kernel, for each executor.
+        known: HashMap::new(),
+        profile: Profile {
+            lost,
+            ..Profile::default()
+        },
+    };
+    let paths: Vec<(u32, u32)> = paths
+        .chunks_exact(PATH)
+        .map(|path| (word(path, 0), word(path, 4)))
+        .collect();
+    for entry in entries.chunks_exact(ENTRY) {
+        let own = PathWork {
+            blocks: number(entry, 16),
+            bytes: (0..REQUESTS).map(|unit| number(entry, 24 + unit * 8)).sum(),
+            requests: number(entry, 24 + REQUESTS * 8),
+            sleeps: number(entry, 24 + UNITS * 8),
+            slept_ns: number(entry, 24 + UNITS * 8 + 8),
+        };
+        if own == PathWork::default() {
+            continue;
+        }
+        let executor = word(entry, 4);
+        let Some(name) = Profile::EXECUTORS.get(executor as usize) else {
+            return Err(damaged);
+        };
+        let Some(caller) = tree.caller(&paths, word(entry, 0), (executor, name)) else {
+            return Err(damaged);
+        };
+        let at = match number(entry, 8) {
+            0 => caller,
+            block => {
+                let function = symbols.function(block);
+                tree.child(Some(caller), function)
+            }
+        };
+        tree.profile.paths[at].own += own;
+    }
+    Ok(tree.profile)
+}
+
+/// A profile that grows.
+struct Tree<'a> {
+    symbols: &'a Symbols,
+    functions: HashMap<&'a str, usize>,
+    children: HashMap<(Option<usize>, usize), usize>,
+    known: HashMap<(u32, u32), usize>,
+    profile: Profile,
+}
+
+impl<'a> Tree<'a> {
+    /// The function that a path of the kernel returns to, called by those before it. None if the path
+    /// is damaged.
+    fn caller(
+        &mut self,
+        paths: &[(u32, u32)],
+        path: u32,
+        executor: (u32, &'static str),
+    ) -> Option<usize> {
+        let mut unknown = Vec::new();
+        let mut next = path;
+        let mut at = loop {
+            if next == 0 {
+                break self.child(None, executor.1);
+            }
+            if let Some(known) = self.known.get(&(executor.0, next)) {
+                break *known;
+            }
+            let (caller, returns_to) = *paths.get(next as usize)?;
+            // A path is made after its caller.
+            if caller >= next {
+                return None;
+            }
+            unknown.push((next, returns_to));
+            next = caller;
+        };
+        while let Some((path, returns_to)) = unknown.pop() {
+            // The address after a call may be that of the next function.
+            let function = self
+                .symbols
+                .function(u64::from(returns_to).saturating_sub(1));
+            // The first frame of a stack returns to nothing.
+            if !function.is_empty() && !WAY_IN.contains(&function) {
+                at = self.child(Some(at), function);
+            }
+            self.known.insert((executor.0, path), at);
+        }
+        Some(at)
+    }
+
+    fn child(&mut self, caller: Option<usize>, function: &'a str) -> usize {
+        let profile = &mut self.profile;
+        let function = *self.functions.entry(function).or_insert_with(|| {
+            profile.functions.push(function.to_owned());
+            profile.functions.len() - 1
+        });
+        *self.children.entry((caller, function)).or_insert_with(|| {
+            profile.paths.push(CallPath {
+                caller,
+                function,
+                own: PathWork::default(),
+            });
+            profile.paths.len() - 1
+        })
+    }
+}
+
+struct Rest<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Rest<'a> {
+    fn take(&mut self, count: u64, size: usize) -> Result<&'a [u8], ProfileError> {
+        let damaged = ProfileError::Damaged(self.at);
+        let length = usize::try_from(count)
+            .ok()
+            .and_then(|n| n.checked_mul(size));
+        let end = length.and_then(|length| self.at.checked_add(length));
+        let Some(part) = end.and_then(|end| self.bytes.get(self.at..end)) else {
+            return Err(damaged);
+        };
+        self.at += part.len();
+        Ok(part)
+    }
+}
+
+fn word(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap_or_default())
+}
+
+fn number(bytes: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FUNCTIONS: [(u64, u64, &str); 4] = [
+        (0x1000, 0x100, "userspace"),
+        (0x2000, 0x100, "vfs_unlink"),
+        (0x3000, 0x100, "ext4_unlink.isra.0"),
+        (0x3100, 0x100, "ext4_alloc"),
+    ];
+
+    fn symbols() -> Symbols {
+        Symbols::new(
+            FUNCTIONS
+                .iter()
+                .map(|(address, size, name)| (*address, *size, (*name).to_owned())),
+        )
+    }
+
+    fn words(numbers: &[u64]) -> Vec<u8> {
+        numbers
+            .iter()
+            .flat_map(|number| number.to_le_bytes())
+            .collect()
+    }
+
+    /// A segment of these paths (caller and return address) and entries (path, executor, block, blocks).
+    fn segment_of(paths: &[(u32, u32)], entries: &[(u32, u32, u64, u64)]) -> Vec<u8> {
+        let mut bytes = words(&[MAGIC, 5, paths.len() as u64, entries.len() as u64, 0]);
+        for (caller, returns_to) in paths {
+            bytes.extend(caller.to_le_bytes());
+            bytes.extend(returns_to.to_le_bytes());
+        }
+        for (path, executor, block, blocks) in entries {
+            bytes.extend(path.to_le_bytes());
+            bytes.extend(executor.to_le_bytes());
+            bytes.extend(words(&[*block, *blocks, 10, 20, 30, 2, 9, 1, 700]));
+        }
+        bytes
+    }
+
+    fn whole() -> Vec<u8> {
+        // vfs_unlink, called from user space, calls ext4_unlink by its last instruction.
+        let paths = [(0, 0), (0, 0x1010), (1, 0x3000 - 0xf00)];
+        segment_of(
+            &paths,
+            &[
+                (2, 0, 0x3004, 40),
+                (2, 0, 0x3050, 2),
+                (1, 0, 0x2001, 5),
+                (0, 3, 0, 7),
+            ],
+        )
+    }
+
+    #[test]
+    fn a_block_belongs_to_its_function_below_its_callers() {
+        let profiles = parse(&whole(), &symbols()).unwrap();
+        let [profile] = &profiles[..] else {
+            panic!("{profiles:?}");
+        };
+        let mut lines = Vec::new();
+        for path in &profile.paths {
+            let above = path
+                .caller
+                .map(|caller| &*profile.functions[profile.paths[caller].function]);
+            lines.push((above, &*profile.functions[path.function], path.own.blocks));
+        }
+        assert_eq!(
+            lines,
+            [
+                (None, "processes", 0),
+                (Some("processes"), "vfs_unlink", 5),
+                (Some("vfs_unlink"), "ext4_unlink", 42),
+                (None, "idle", 7),
+            ]
+        );
+        assert_eq!(profile.blocks(), 47, "nobody waits for the idle loop");
+        let both = profile.paths[2].own;
+        assert_eq!(
+            (both.bytes, both.requests, both.sleeps, both.slept_ns),
+            (120, 4, 2, 1400)
+        );
+    }
+
+    #[test]
+    fn each_count_of_the_kernel_is_a_profile() {
+        let twice = [whole(), whole()].concat();
+        let profiles = parse(&twice, &symbols()).unwrap();
+        assert_eq!(profiles.len(), 2);
+        assert_eq!(profiles[0], profiles[1]);
+        assert_eq!(parse(&[], &symbols()).unwrap(), []);
+    }
+
+    #[test]
+    fn a_damaged_profile_is_an_error_and_never_a_crash() {
+        let bytes = whole();
+        for length in 1..bytes.len() {
+            assert!(
+                parse(&bytes[..length], &symbols()).is_err(),
+                "{length} bytes"
+            );
+        }
+        for at in 0..bytes.len() {
+            for value in [0, 1, 0x7f, 0xff] {
+                let mut damaged = bytes.clone();
+                damaged[at] = value;
+                let _ = parse(&damaged, &symbols());
+            }
+        }
+        // A path that is its own caller.
+        let circle = segment_of(&[(0, 0), (1, 0x1010)], &[(1, 0, 0x3004, 1)]);
+        assert!(parse(&circle, &symbols()).is_err());
+    }
+}
