@@ -18,6 +18,7 @@ pub mod exploration;
 mod figures;
 mod format;
 pub mod formats;
+pub mod functions;
 pub mod history;
 mod lists;
 mod options;
@@ -41,6 +42,7 @@ use advice::Recommendation;
 use document::Document;
 use formats::{Report, bencher, bonnie, json, openmetrics, terminal};
 use fsdyno_model::{Exploration, ResultSet, Series};
+use functions::Functions;
 use history::History;
 use published::Published;
 use published_comparison::PublishedComparison;
@@ -189,6 +191,21 @@ pub fn render_why(why: &Why, format: Format, options: &Options) -> Rendered {
         figures: &|| why::document::figures(why),
     };
     formats::render(&report, why, format, options)
+}
+
+/// Renders the functions that carry a difference, on a terminal on one screen.
+pub fn render_functions(functions: &Functions, format: Format, options: &Options) -> Rendered {
+    if format == Format::Terminal && !options.long {
+        let screens = functions::document::ROWS.into_iter();
+        let screens = screens.map(|rows| functions::document::document(functions, rows));
+        return Ok(first_that_fits(screens, options, |_| true));
+    }
+    let report = Report {
+        what: "the functions of a difference",
+        document: &|| functions::document::document(functions, usize::MAX),
+        figures: &|| functions::document::functions_table(functions, usize::MAX),
+    };
+    formats::render(&report, functions, format, options)
 }
 
 /// Renders a comparison of runs with the first of them, and the results of the thresholds.

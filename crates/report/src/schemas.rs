@@ -5,6 +5,7 @@
 
 use crate::advice::Recommendation;
 use crate::compare::Comparisons;
+use crate::functions::Functions;
 use crate::history::History;
 use crate::run_json::RunReport;
 use crate::why::Why;
@@ -28,7 +29,7 @@ pub struct Schema {
 }
 
 /// All schemas.
-pub const ALL: [Schema; 8] = [
+pub const ALL: [Schema; 9] = [
     Schema {
         name: "report",
         title: "A run",
@@ -52,6 +53,12 @@ pub const ALL: [Schema; 8] = [
         title: "The difference between two contenders",
         printed_by: "`fsdyno why --json`",
         generate: SchemaGenerator::into_root_schema_for::<Why>,
+    },
+    Schema {
+        name: "functions",
+        title: "The functions of the kernel that carry a difference",
+        printed_by: "`fsdyno why --functions --json`",
+        generate: SchemaGenerator::into_root_schema_for::<Functions>,
     },
     Schema {
         name: "compare",

@@ -169,7 +169,7 @@ impl Why {
 
 /// The contenders that are compared with them: those of their lab and kernel, or the same contender
 /// on other kernels.
-fn share_of(set: &ResultSet, places: [usize; 2]) -> Option<Vec<usize>> {
+pub(crate) fn share_of(set: &ResultSet, places: [usize; 2]) -> Option<Vec<usize>> {
     let mut shares = set.labs().into_iter();
     let share = shares.find(|share| places.iter().all(|at| share.contenders.contains(at)));
     share.map(|share| share.contenders).or_else(|| {
@@ -188,7 +188,7 @@ struct Pair<'a> {
 }
 
 /// The contender with this label; without its state (`ext4 fill=80%`) if only one contender has it.
-fn place(set: &ResultSet, label: &str) -> Result<usize, WhyError> {
+pub(crate) fn place(set: &ResultSet, label: &str) -> Result<usize, WhyError> {
     let contenders = &set.run.plan.contenders;
     let found = contenders.iter().position(|one| one.label == label);
     let without_state = || {

@@ -1,0 +1,153 @@
+//! Two small profiles: `a` unlinks at once, `b` leaves half of it to a worker.
+
+use super::*;
+use fsdyno_model::profile::{CallPath, PathWork};
+use fsdyno_model::{KernelWork, Nanos, Point};
+
+/// A profile of call paths with their blocks and sleep.
+fn profile(paths: &[(&str, u64, u64)]) -> Profile {
+    let mut profile = Profile::default();
+    let mut known: BTreeMap<String, usize> = BTreeMap::new();
+    for (path, blocks, slept_ns) in paths {
+        let mut caller = None;
+        let mut name = String::new();
+        for function in path.split(';') {
+            name = format!("{name};{function}");
+            caller = Some(*known.entry(name.clone()).or_insert_with(|| {
+                profile.functions.push(function.to_owned());
+                profile.paths.push(CallPath {
+                    caller,
+                    function: profile.functions.len() - 1,
+                    own: PathWork::default(),
+                });
+                profile.paths.len() - 1
+            }));
+        }
+        let own = &mut profile.paths[caller.unwrap()].own;
+        own.blocks += blocks;
+        own.slept_ns += slept_ns;
+    }
+    profile
+}
+
+fn sample(blocks: u64) -> Sample {
+    let mut sample = Sample::default();
+    sample.kernel = vec![KernelWork {
+        until: Point::Returned,
+        process_blocks: blocks,
+        kthread_blocks: 0,
+        interrupt_blocks: 0,
+        system_calls: 1,
+        copied: fsdyno_model::Bytes(0),
+        cleared: fsdyno_model::Bytes(0),
+        checksummed: fsdyno_model::Bytes(0),
+        disk_requests: 0,
+        waits: 0,
+        charged_ns: Nanos(0),
+        threads: Vec::new(),
+    }];
+    sample
+}
+
+fn compared(moved: u64) -> Result<Functions, FunctionsError> {
+    let a = profile(&[
+        ("processes;vfs_unlink", 10, 0),
+        ("processes;vfs_unlink;a_unlink", 100, 2_000),
+        ("processes;vfs_unlink;a_unlink;find", 300, 0),
+        ("idle;sleep", 77, 0),
+    ]);
+    let b = profile(&[
+        ("processes;vfs_unlink", 10, 0),
+        ("processes;vfs_unlink;b_unlink", 100, 500),
+        ("processes;vfs_unlink;b_unlink;find", 40, 0),
+        ("kernel threads;process_one_work;b_worker", 700, 9_000),
+        ("idle;sleep", 1, 0),
+    ]);
+    let [measured_a, measured_b] = [sample(410 + moved), sample(850)];
+    let [before, now_a, now_b] = [sample(5), sample(410), sample(850)];
+    let other = profile(&[("processes;vfs_mkdir", 5, 0)]);
+    let rest = profile(&[("processes;vfs_mkdir", 3, 0)]);
+    let (of_a, of_b) = ([before.clone(), now_a], [before, now_b]);
+    Functions::of(
+        "run",
+        "delete",
+        [
+            Side {
+                label: "a".to_owned(),
+                measured: &measured_a,
+                repeated: &of_a,
+                at: 1,
+                profiles: vec![other.clone(), rest.clone(), a],
+            },
+            Side {
+                label: "b".to_owned(),
+                measured: &measured_b,
+                repeated: &of_b,
+                at: 1,
+                profiles: vec![other, rest, b],
+            },
+        ],
+    )
+}
+
+#[test]
+fn the_parts_add_up_to_the_whole_difference_and_the_largest_is_named() {
+    let functions = compared(0).unwrap();
+    assert_eq!(functions.blocks, [410, 850]);
+    let sum = |side: usize| {
+        functions
+            .work
+            .iter()
+            .map(|one| one.figures[side])
+            .sum::<u64>()
+    };
+    assert_eq!(sum(1) - sum(0), 850 - 410);
+    let largest = &functions.work[0];
+    assert_eq!(largest.path, ["kernel threads"]);
+    assert_eq!(largest.only[1][0].function, "process_one_work");
+    assert_eq!(
+        functions.sentence(),
+        "b executes 2.07 times the kernel blocks of a in delete (850 against 410). The largest part is in \
+         kernel threads and below: +700; a has nothing like it. Processes of b sleep 500 ns in the kernel, \
+         of a 2.00 us. The largest part of that is in a_unlink and below: -2.00 us; b has nothing like it."
+    );
+    let find = functions
+        .functions
+        .iter()
+        .find(|one| one.function == "find")
+        .unwrap();
+    assert_eq!((find.own, find.total), ([300, 40], [300, 40]));
+    let unlink = functions
+        .functions
+        .iter()
+        .find(|one| one.function == "vfs_unlink")
+        .unwrap();
+    assert_eq!((unlink.own, unlink.total), ([10, 10], [410, 150]));
+}
+
+#[test]
+fn a_repeat_with_other_counts_is_refused() {
+    let error = compared(100).unwrap_err().to_string();
+    assert!(
+        error.contains("510 kernel blocks in delete") && error.contains("410 now"),
+        "{error}"
+    );
+}
+
+#[test]
+fn the_picture_names_every_function_with_exact_counts() {
+    let functions = compared(0).unwrap();
+    let svg = flame::svg(&functions);
+    for text in [
+        "<title>a_unlink: a 400 blocks (100 its own), b 0 (0 its own)</title>",
+        "+process_one_work",
+        "-vfs_unlink",
+    ] {
+        assert!(svg.contains(text), "{text} is not in {svg}");
+    }
+    assert!(!svg.contains("idle"));
+    assert_eq!(
+        flame::folded(&functions).lines().next(),
+        Some("kernel_threads;process_one_work;b_worker 0 700")
+    );
+}

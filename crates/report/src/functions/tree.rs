@@ -1,0 +1,236 @@
+//! Two profiles as one tree of calls, joined by the names of functions.
+
+use super::{Callee, Concentrated, Function, Parting};
+use fsdyno_model::profile::{CallPath, PathWork, Profile};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+/// The part of a difference with which a callee has most of it.
+const MOST: f64 = 0.6;
+
+/// The calls of both contenders. The first node is the root.
+#[derive(Debug, Clone, Default)]
+pub struct Tree {
+    pub nodes: Vec<Node>,
+}
+
+/// A function by one call path.
+#[derive(Debug, Clone, Default)]
+pub struct Node {
+    pub function: String,
+    /// By the name of the function.
+    pub callees: BTreeMap<String, usize>,
+    /// Whether the contender has this path.
+    pub present: [bool; 2],
+    /// Without what it calls.
+    pub own: [PathWork; 2],
+    /// With it.
+    pub total: [PathWork; 2],
+}
+
+impl Tree {
+    pub fn of(profiles: &[Profile; 2]) -> Self {
+        let mut tree = Self {
+            nodes: vec![Node::default()],
+        };
+        for (side, profile) in profiles.iter().enumerate() {
+            let mut places = Vec::with_capacity(profile.paths.len());
+            for path in &profile.paths {
+                let caller = path.caller.map_or(0, |caller| places[caller]);
+                let at = tree.callee(caller, &profile.functions[path.function]);
+                tree.nodes[at].own[side] += path.own;
+                tree.nodes[at].present[side] = true;
+                places.push(at);
+            }
+        }
+        // Callees are after their callers.
+        for at in (0..tree.nodes.len()).rev() {
+            for side in [0, 1] {
+                let callees = tree.nodes[at].callees.values();
+                let mut total = tree.nodes[at].own[side];
+                callees.for_each(|callee| total += tree.nodes[*callee].total[side]);
+                tree.nodes[at].total[side] = total;
+            }
+        }
+        tree.nodes[0].present = [true; 2];
+        tree
+    }
+
+    fn callee(&mut self, caller: usize, function: &str) -> usize {
+        if let Some(at) = self.nodes[caller].callees.get(function) {
+            return *at;
+        }
+        let at = self.nodes.len();
+        self.nodes[caller].callees.insert(function.to_owned(), at);
+        self.nodes.push(Node {
+            function: function.to_owned(),
+            ..Node::default()
+        });
+        at
+    }
+
+    /// The sum below these executors.
+    pub fn whole(&self, figure: fn(&PathWork) -> u64, executors: &[&str]) -> [u64; 2] {
+        let tops = self.executors(executors);
+        [0, 1].map(|side| {
+            tops.iter()
+                .map(|at| figure(&self.nodes[*at].total[side]))
+                .sum()
+        })
+    }
+
+    fn executors(&self, names: &[&str]) -> Vec<usize> {
+        let tops = names
+            .iter()
+            .filter_map(|name| self.nodes[0].callees.get(*name));
+        tops.copied().collect()
+    }
+
+    /// The path to the function in which most of the difference is: from who executes down, as long as one
+    /// callee has most of it, to the first that only one contender has.
+    pub fn concentrated(
+        &self,
+        figure: fn(&PathWork) -> u64,
+        executors: &[&str],
+    ) -> Option<Concentrated> {
+        let difference = |at: usize| {
+            let [a, b] = self.nodes[at].total.each_ref().map(figure);
+            a.abs_diff(b)
+        };
+        // Of equal ones the first in the alphabet.
+        let largest = |all: Vec<usize>| all.into_iter().rev().max_by_key(|at| difference(*at));
+        let mut at = largest(self.executors(executors)).filter(|at| difference(*at) > 0)?;
+        let mut path = vec![self.nodes[at].function.clone()];
+        while self.nodes[at].present == [true, true]
+            && let Some(callee) = largest(self.nodes[at].callees.values().copied().collect())
+            && difference(callee) as f64 >= MOST * difference(at) as f64
+        {
+            at = callee;
+            path.push(self.nodes[at].function.clone());
+        }
+        Some(Concentrated {
+            path,
+            figures: self.nodes[at].total.each_ref().map(figure),
+        })
+    }
+
+    /// The nodes that both have, with what is below them of one alone.
+    pub fn partings(&self, figure: fn(&PathWork) -> u64, executors: &[&str]) -> Vec<Parting> {
+        let mut partings = Vec::new();
+        for top in self.executors(executors) {
+            self.part(top, &mut Vec::new(), figure, &mut partings);
+        }
+        partings
+    }
+
+    fn part(
+        &self,
+        at: usize,
+        path: &mut Vec<String>,
+        figure: fn(&PathWork) -> u64,
+        partings: &mut Vec<Parting>,
+    ) {
+        let node = &self.nodes[at];
+        path.push(node.function.clone());
+        let mut parting = Parting {
+            path: path.clone(),
+            figures: [0, 1].map(|side| figure(&node.own[side])),
+            only: [Vec::new(), Vec::new()],
+        };
+        for callee in node.callees.values().copied() {
+            let below = &self.nodes[callee];
+            if below.present == [true, true] {
+                self.part(callee, path, figure, partings);
+                continue;
+            }
+            let side = usize::from(below.present[1]);
+            let callee = Callee {
+                function: below.function.clone(),
+                figure: figure(&below.total[side]),
+            };
+            parting.figures[side] += callee.figure;
+            if callee.figure > 0 {
+                parting.only[side].push(callee);
+            }
+        }
+        for only in &mut parting.only {
+            only.sort_by(|a, b| {
+                (Reverse(a.figure), &a.function).cmp(&(Reverse(b.figure), &b.function))
+            });
+        }
+        partings.push(parting);
+        path.pop();
+    }
+
+    /// The blocks of each function.
+    pub fn functions(&self, executors: &[&str]) -> Vec<Function> {
+        let mut all: HashMap<&str, Function> = HashMap::new();
+        for top in self.executors(executors) {
+            self.sum(top, &mut BTreeSet::new(), &mut all);
+        }
+        let mut functions: Vec<Function> = all.into_values().collect();
+        functions.sort_by(|a, b| {
+            let difference = |one: &Function| Reverse(one.own[0].abs_diff(one.own[1]));
+            (difference(a), &a.function).cmp(&(difference(b), &b.function))
+        });
+        functions
+    }
+
+    fn sum<'a>(
+        &'a self,
+        at: usize,
+        above: &mut BTreeSet<&'a str>,
+        all: &mut HashMap<&'a str, Function>,
+    ) {
+        let node = &self.nodes[at];
+        // Of a function that calls itself, the outermost call has the total.
+        let outermost = above.insert(&node.function);
+        let function = all.entry(&node.function).or_insert_with(|| Function {
+            function: node.function.clone(),
+            own: [0; 2],
+            total: [0; 2],
+        });
+        for side in [0, 1] {
+            function.own[side] += node.own[side].blocks;
+            if outermost {
+                function.total[side] += node.total[side].blocks;
+            }
+        }
+        for callee in node.callees.values() {
+            self.sum(*callee, above, all);
+        }
+        if outermost {
+            above.remove(&*node.function);
+        }
+    }
+}
+
+/// Several parts of one phase as one profile.
+pub fn joined(parts: &[Profile]) -> Profile {
+    let mut whole = Profile::default();
+    let mut functions: HashMap<String, usize> = HashMap::new();
+    let mut paths: HashMap<(Option<usize>, usize), usize> = HashMap::new();
+    for part in parts {
+        whole.lost += part.lost;
+        let mut places = Vec::with_capacity(part.paths.len());
+        for path in &part.paths {
+            let name = &part.functions[path.function];
+            let function = *functions.entry(name.clone()).or_insert_with(|| {
+                whole.functions.push(name.clone());
+                whole.functions.len() - 1
+            });
+            let caller = path.caller.map(|caller| places[caller]);
+            let at = *paths.entry((caller, function)).or_insert_with(|| {
+                whole.paths.push(CallPath {
+                    caller,
+                    function,
+                    own: PathWork::default(),
+                });
+                whole.paths.len() - 1
+            });
+            whole.paths[at].own += path.own;
+            places.push(at);
+        }
+    }
+    whole
+}
