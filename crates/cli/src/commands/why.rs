@@ -1,6 +1,8 @@
 //! `why`: splits the time difference between two contenders of a run by cause. For the main cause
 //! it prints the remedies of the recipes.
 
+mod functions;
+
 use super::rendering::{advice, options};
 use super::series::only_run;
 use crate::args::report_format;
@@ -10,7 +12,7 @@ use clap::Args;
 use fsdyno_report::why::Why;
 use fsdyno_report::{Format, Options};
 use fsdyno_store::Store;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 const HELP: &str = "\
 The time of a phase is the sum of processor time, device time by kind of
@@ -31,6 +33,16 @@ pub struct WhyArgs {
     pub other: String,
     /// Phase, by its label in the tables [default: all, largest difference first]
     pub phase: Option<String>,
+    /// Repeat the median cell of each with a profile of its kernel, and print the functions that carry the
+    /// difference (virtual time)
+    #[arg(long)]
+    pub functions: bool,
+    /// Write the functions to a file: a flame graph (.svg), or call paths with the blocks of both (.folded)
+    #[arg(short, long, value_name = "FILE", requires = "functions")]
+    pub output: Option<PathBuf>,
+    /// Replace the file if it exists
+    #[arg(long, requires = "output")]
+    pub force: bool,
     /// Print all figures and their sources, not only one screen
     #[arg(long, conflicts_with_all = ["format", "json"])]
     pub long: bool,
@@ -46,6 +58,9 @@ pub fn why(args: &WhyArgs, store: &Path) -> Result<(), CliError> {
     let store = Store::open_existing_read_only(store)?;
     let set = store.load(&only_run(&store, &args.run, "times to compare")?)?;
     let format = if args.json { Format::Json } else { args.format };
+    if args.functions {
+        return functions::functions(args, &set);
+    }
     let labels = [args.one.as_str(), args.other.as_str()];
     let why = Why::of(&set, labels, args.phase.as_deref(), &advice).map_err(CliError::usage)?;
     let options = Options {

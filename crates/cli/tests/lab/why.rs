@@ -228,3 +228,78 @@ fn slow_flushes_are_named_as_the_cause_with_their_remedy() {
         assert!(output.err.contains(why), "{}", output.err);
     }
 }
+
+#[test]
+fn the_functions_that_carry_a_difference_are_named_and_the_same_in_every_repeat() {
+    let test = "the_functions_that_carry_a_difference_are_named_and_the_same_in_every_repeat";
+    let Some(kernel) = lab_kernel(test).filter(|_| have(&["mkfs.ext4"], test)) else {
+        return;
+    };
+    let home = Home::new();
+    let make = |count| format!("for n in $(seq {count}); do mkdir {{dir}}/$n; done");
+    let load = ["--exec", &either(&make(200), &make(4))];
+    run_in_virtual_time(&home, &kernel.display().to_string(), "nvme", &load);
+    let picture = home.work().join("flame.svg");
+    let functions = || {
+        let path = picture.display().to_string();
+        let words = ["why", "last", TWO[0], TWO[1], "--functions", "--json"];
+        let output = home.fsdyno(&[&words[..], &["-o", &path, "--force"]].concat());
+        assert_eq!(output.code, Some(0), "{}", output.err);
+        serde_json::from_str::<Value>(&output.out).unwrap()
+    };
+    let [first, second] = [functions(), functions()];
+    assert_eq!(first, second);
+    // The profile changes no count: it has exactly the blocks that were measured without it.
+    let result = home.result("last");
+    for (at, cell) in [0, 1].map(|at| (at, &result["cells"][at])) {
+        let kernel = cell["samples"][0]["kernel"]
+            .as_array()
+            .unwrap()
+            .last()
+            .unwrap();
+        let count = |name: &str| kernel[name].as_u64().unwrap();
+        let blocks = count("process_blocks") + count("kthread_blocks") + count("interrupt_blocks");
+        let contender = cell["cell"]["contender"].as_u64().unwrap() as usize;
+        assert_eq!(first["blocks"][contender], blocks, "cell {at}");
+    }
+    let path: Vec<&str> = first["most_work"]["path"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|function| function.as_str().unwrap())
+        .collect();
+    assert!(path[0] == "processes", "{path:?}");
+    let sum = |side: usize| -> u64 {
+        let all = first["work"].as_array().unwrap();
+        all.iter()
+            .map(|one| one["figures"][side].as_u64().unwrap())
+            .sum()
+    };
+    let blocks = |side: usize| first["blocks"][side].as_u64().unwrap();
+    assert_eq!(sum(0).abs_diff(sum(1)), blocks(0).abs_diff(blocks(1)));
+    let mkdir = first["functions"].as_array().unwrap().iter();
+    let mkdir = mkdir
+        .clone()
+        .find(|one| one["function"] == "ext4_mkdir")
+        .unwrap();
+    assert!(
+        mkdir["total"][0].as_u64() > mkdir["total"][1].as_u64().map(|few| 30 * few),
+        "{mkdir}"
+    );
+    assert!(
+        std::fs::read_to_string(&picture)
+            .unwrap()
+            .contains("ext4_mkdir")
+    );
+    let output = home.fsdyno(&[
+        "why",
+        "last",
+        TWO[0],
+        TWO[1],
+        "--functions",
+        "-o",
+        "flame.txt",
+    ]);
+    assert_eq!(output.code, Some(2), "{}", output.err);
+    assert!(output.err.contains(".folded"), "{}", output.err);
+}
