@@ -3,14 +3,15 @@
 //! Everything that compares, exports or lists figures takes them by name ([`FigureName`]).
 
 use crate::guest_kernel_time;
-use crate::hardware::HardwareEvent;
-use crate::sample::{Better, DeviceUse, Sample};
+use crate::hardware::{self, HardwareEvent};
+use crate::sample::{Better, DeviceUse, Figure, Sample};
 use crate::suggestion::suggestion;
 use crate::timeline::LatencyDistribution;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::borrow::Cow;
 use std::cmp::Ordering;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
@@ -22,6 +23,10 @@ pub const BYTES: &str = "B";
 pub const BYTES_A_SECOND: &str = "B/s";
 /// The unit of counts.
 pub const COUNT: &str = "";
+/// The unit of a count in a sample that a definition reads.
+pub(crate) const COUNTED: &str = "count";
+/// The unit of ratios.
+pub const RATIO: &str = "x";
 
 /// The source of a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,7 +69,19 @@ pub struct FigureDefinition {
     pub source: Source,
     /// What it is, as a part of a sentence: `the time until the work returned`.
     pub about: &'static str,
+    /// Its column in tables of costs; none if it is not a cost.
+    pub cost: Option<CostColumn>,
     read: fn(&Sample) -> Option<f64>,
+}
+
+/// The column of a figure in tables of costs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CostColumn {
+    /// Its heading.
+    pub heading: &'static str,
+    /// The order in which columns are dropped if they do not fit; 0: never, higher values first.
+    /// Above 5 they are also dropped if they have no value, or only zeros.
+    pub gives_way: u8,
 }
 
 const fn defined(
@@ -81,6 +98,7 @@ const fn defined(
         better,
         source,
         about,
+        cost: None,
         read,
     }
 }
@@ -122,7 +140,8 @@ pub static ALL: &[FigureDefinition] = &[
         Machine,
         "the user time of the workers until return",
         |s| positive(s.cpu.user_ns.0),
-    ),
+    )
+    .cost("user", 0),
     defined(
         "system",
         NANOSECONDS,
@@ -130,7 +149,8 @@ pub static ALL: &[FigureDefinition] = &[
         Machine,
         "the system time of the workers until return",
         |s| positive(s.cpu.system_ns.0),
-    ),
+    )
+    .cost("sys", 0),
     defined(
         "machine",
         NANOSECONDS,
@@ -138,7 +158,8 @@ pub static ALL: &[FigureDefinition] = &[
         Machine,
         "the busy time of all processors until durable, kernel threads included",
         |s| positive(s.cpu.machine_busy_ns.0),
-    ),
+    )
+    .cost("machine", 3),
     defined(
         "steal",
         NANOSECONDS,
@@ -146,7 +167,26 @@ pub static ALL: &[FigureDefinition] = &[
         Machine,
         "the time taken by the hypervisor until durable",
         |s| positive(s.cpu.machine_busy_ns.0).map(|_| s.cpu.steal_ns.0 as f64),
-    ),
+    )
+    .cost("steal", 8),
+    defined(
+        "context-switches",
+        COUNT,
+        Lower,
+        Machine,
+        "the context switches of all processors until durable",
+        |s| counted(s, "context-switches"),
+    )
+    .cost("switches", 12),
+    defined(
+        "charged",
+        NANOSECONDS,
+        Lower,
+        Modelled,
+        "what virtual time advanced for the kernel's work until durable",
+        |s| Some(s.whole_kernel_work()?.charged_ns.0 as f64),
+    )
+    .cost("charged", 6),
     defined(
         "blocks",
         COUNT,
@@ -154,7 +194,17 @@ pub static ALL: &[FigureDefinition] = &[
         Counted,
         "the basic blocks that the kernel executed",
         |s| Some(s.whole_kernel_work()?.blocks() as f64),
-    ),
+    )
+    .cost("blocks", 6),
+    defined(
+        "thread-blocks",
+        COUNT,
+        Lower,
+        Counted,
+        "the basic blocks that kernel threads executed",
+        |s| Some(s.whole_kernel_work()?.kthread_blocks as f64),
+    )
+    .cost("kthreads", 6),
     defined(
         "instructions",
         COUNT,
@@ -172,13 +222,32 @@ pub static ALL: &[FigureDefinition] = &[
         },
     ),
     defined(
+        "user-instructions",
+        COUNT,
+        Lower,
+        Machine,
+        "the instructions of the workload in user mode",
+        |s| Some(HardwareEvent::UserInstructions.of(s)? as f64),
+    )
+    .cost("user instr", 6),
+    defined(
+        "kernel-instructions",
+        COUNT,
+        Lower,
+        Machine,
+        "the instructions of the kernel in the system calls of the workload",
+        |s| Some(HardwareEvent::KernelInstructions.of(s)? as f64),
+    )
+    .cost("sys instr", 6),
+    defined(
         "cycles",
         COUNT,
         Lower,
         Machine,
         "the processor cycles of the workload",
         |s| events(s, [HardwareEvent::UserCycles, HardwareEvent::KernelCycles]),
-    ),
+    )
+    .cost("cycles", 6),
     defined(
         "system-calls",
         COUNT,
@@ -197,10 +266,12 @@ pub static ALL: &[FigureDefinition] = &[
     ),
     defined("reads", COUNT, Lower, Counted, "the read requests", |s| {
         Some(Requests::of(s)?.number[0] as f64)
-    }),
+    })
+    .cost("reads", 1),
     defined("writes", COUNT, Lower, Counted, "the write requests", |s| {
         Some(Requests::of(s)?.number[1] as f64)
-    }),
+    })
+    .cost("writes", 1),
     defined(
         "discards",
         COUNT,
@@ -216,18 +287,20 @@ pub static ALL: &[FigureDefinition] = &[
         Counted,
         "the flush requests",
         |s| Some(Requests::of(s)?.number[3] as f64),
-    ),
+    )
+    .cost("flushes", 2),
     defined(
         "bytes",
         BYTES,
         Lower,
         Counted,
         "the bytes read and written",
-        |s| Some(Requests::of(s)?.bytes.iter().sum::<u64>() as f64),
+        |s| Some(Requests::of(s)?.bytes[..2].iter().sum::<u64>() as f64),
     ),
     defined("read-bytes", BYTES, Lower, Counted, "the bytes read", |s| {
         Some(Requests::of(s)?.bytes[0] as f64)
-    }),
+    })
+    .cost("read", 0),
     defined(
         "written-bytes",
         BYTES,
@@ -235,7 +308,26 @@ pub static ALL: &[FigureDefinition] = &[
         Counted,
         "the bytes written",
         |s| Some(Requests::of(s)?.bytes[1] as f64),
-    ),
+    )
+    .cost("written", 0),
+    defined(
+        "written-ratio",
+        RATIO,
+        Lower,
+        Counted,
+        "the bytes written to the devices for each byte of file data",
+        |s| per_data(s, Requests::of(s)?.bytes[1]),
+    )
+    .cost("written/data", 9),
+    defined(
+        "discarded-bytes",
+        BYTES,
+        Neither,
+        Counted,
+        "the bytes discarded",
+        |s| Some(Requests::of(s)?.bytes[2] as f64),
+    )
+    .cost("discarded", 10),
     defined(
         "busy",
         NANOSECONDS,
@@ -243,7 +335,8 @@ pub static ALL: &[FigureDefinition] = &[
         Measured,
         "the time with a request to a device in flight, summed over the devices",
         |s| Some(s.device?.busy_ns.0 as f64),
-    ),
+    )
+    .cost("busy", 7),
     defined(
         "seeks",
         COUNT,
@@ -264,13 +357,35 @@ pub static ALL: &[FigureDefinition] = &[
         },
     ),
     defined(
+        "extents-per-file",
+        RATIO,
+        Lower,
+        Counted,
+        "the mean number of extents of a file",
+        |s| s.fragmentation.as_ref()?.per_file(),
+    )
+    .cost("extents/file", 11),
+    defined(
         "space",
         BYTES,
         Neither,
         Measured,
         "the space in use after the phase, minus that before it",
         |s| (s.space_after.0 > 0).then_some(s.space_after.0 as f64 - s.space_before.0 as f64),
-    ),
+    )
+    .cost("space", 4),
+    defined(
+        "space-ratio",
+        RATIO,
+        Lower,
+        Measured,
+        "the space taken for each byte of file data that the phase stored",
+        |s| {
+            let taken = s.space_after.0.checked_sub(s.space_before.0)?;
+            per_data(s, s.durable_ns.map(|_| taken)?)
+        },
+    )
+    .cost("space/data", 5),
     defined(
         "file-rate",
         "1/s",
@@ -322,10 +437,33 @@ pub static ALL: &[FigureDefinition] = &[
 ];
 
 impl FigureDefinition {
+    /// Makes it a cost.
+    const fn cost(mut self, heading: &'static str, gives_way: u8) -> Self {
+        self.cost = Some(CostColumn { heading, gives_way });
+        self
+    }
+
+    /// The name of its column in tables of figures: with its unit, in letters, digits and `_`.
+    pub fn column(&self) -> String {
+        let plain = self.name.replace(['-', '.'], "_");
+        match self.unit {
+            NANOSECONDS => format!("{plain}_ns"),
+            BYTES if !plain.ends_with("bytes") => format!("{plain}_bytes"),
+            _ => plain,
+        }
+    }
+
     /// Whether contenders can be judged by it.
     pub fn may_be_judged(&self) -> bool {
         self.better != Neither
     }
+}
+
+/// A count in a sample, made by [`Figure::counted`].
+fn counted(sample: &Sample, name: &str) -> Option<f64> {
+    let mut figures = sample.figures.iter();
+    let figure = figures.find(|figure| figure.unit == COUNTED && figure.name == name)?;
+    Some(figure.value)
 }
 
 /// Virtual time does not measure times of the machine.
@@ -342,6 +480,12 @@ fn cpu(sample: &Sample) -> Option<f64> {
 fn events(sample: &Sample, events: [HardwareEvent; 2]) -> Option<f64> {
     let [user, kernel] = events.map(|event| event.of(sample));
     Some((user? + kernel?) as f64)
+}
+
+/// An amount for each byte of file data, if both are above zero.
+fn per_data(sample: &Sample, amount: u64) -> Option<f64> {
+    let data = sample.tally.bytes.0;
+    (amount > 0 && data > 0).then(|| amount as f64 / data as f64)
 }
 
 fn rate(sample: &Sample, amount: u64) -> Option<f64> {
@@ -363,8 +507,8 @@ fn latency(sample: &Sample, share: f64) -> Option<f64> {
 struct Requests {
     /// Reads, writes, discards, flushes.
     number: [u64; 4],
-    /// Read, written.
-    bytes: [u64; 2],
+    /// Read, written, discarded.
+    bytes: [u64; 3],
 }
 
 impl Requests {
@@ -373,14 +517,32 @@ impl Requests {
             let kinds = [disks.reads, disks.writes, disks.discards, disks.flushes];
             return Some(Self {
                 number: kinds.map(|kind| kind.requests),
-                bytes: [disks.reads.bytes, disks.writes.bytes],
+                bytes: [disks.reads.bytes, disks.writes.bytes, disks.discards.bytes],
             });
         }
         let device: &DeviceUse = sample.device.as_ref()?;
         Some(Self {
             number: [device.reads, device.writes, device.discards, device.flushes],
-            bytes: [device.read_bytes.0, device.written_bytes.0],
+            bytes: [
+                device.read_bytes.0,
+                device.written_bytes.0,
+                device.discarded_bytes.0,
+            ],
         })
+    }
+}
+
+impl Figure {
+    /// A count that the definition of a figure reads.
+    pub fn counted(name: &'static str, count: u64) -> Self {
+        Self::new(name, count as f64, COUNTED, Lower)
+    }
+
+    /// Whether a program reports it: it is no count of fsdyno.
+    pub fn is_of_program(&self) -> bool {
+        let defined = || FigureName::new(&self.name).definition().is_some();
+        let counted = self.unit == COUNTED && (defined() || hardware::is_count(self));
+        !counted && !guest_kernel_time::is_it(self)
     }
 }
 
@@ -420,6 +582,8 @@ impl FigureName {
     pub const INSTRUCTIONS: Self = Self(Cow::Borrowed("instructions"));
     /// Extents of the files.
     pub const EXTENTS: Self = Self(Cow::Borrowed("extents"));
+    /// Mean number of extents of a file.
+    pub const EXTENTS_PER_FILE: Self = Self(Cow::Borrowed("extents-per-file"));
 
     /// The times of a phase.
     pub const TIMES: [Self; 2] = [Self::RETURN, Self::DURABLE];
@@ -433,6 +597,11 @@ impl FigureName {
     /// The names of all defined figures.
     pub fn defined() -> impl Iterator<Item = &'static str> + Clone {
         ALL.iter().map(|one| one.name)
+    }
+
+    /// The figures that are costs.
+    pub fn costs() -> impl Iterator<Item = (&'static FigureDefinition, CostColumn)> {
+        ALL.iter().filter_map(|one| Some((one, one.cost?)))
     }
 
     /// All defined figures.
@@ -467,6 +636,13 @@ impl FigureName {
     pub fn is_exact_in_virtual_time(&self) -> bool {
         let definition = self.definition();
         definition.is_some_and(|one| one.source != Machine)
+    }
+
+    /// The figures that programs report in these samples, in their order.
+    pub fn reported<'a>(samples: impl Iterator<Item = &'a Sample>) -> BTreeSet<Self> {
+        let figures = samples.flat_map(|sample| &sample.figures);
+        let reported = figures.filter(|figure| figure.is_of_program());
+        reported.map(|figure| Self::new(&figure.name)).collect()
     }
 
     /// The figure of a sample. `None` if it was not measured.
@@ -563,7 +739,6 @@ impl JsonSchema for FigureName {
 mod tests {
     use super::*;
     use crate::disk_use::{DiskFigures, DiskUse, Tallied};
-    use crate::sample::Figure;
     use crate::units::{Bytes, Nanos};
 
     fn value(name: &str, sample: &Sample) -> Option<f64> {
@@ -599,6 +774,7 @@ mod tests {
             ("bytes", 12_288.0),
             ("read-bytes", 4096.0),
             ("written-bytes", 8192.0),
+            ("discarded-bytes", 0.0),
             ("busy", 0.0),
         ];
         assert_eq!(known, [&times[..], &requests].concat());

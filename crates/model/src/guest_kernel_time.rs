@@ -14,7 +14,7 @@ pub fn figure(time: Nanos) -> Figure {
 }
 
 /// Whether a figure is this time, and not of a program.
-pub fn is_it(figure: &Figure) -> bool {
+pub(crate) fn is_it(figure: &Figure) -> bool {
     figure.name == NAME
 }
 

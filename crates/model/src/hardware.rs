@@ -1,6 +1,7 @@
 //! Hardware counters of the processors for a phase in real time.
 
-use crate::sample::{Better, Figure, Sample};
+use crate::figures::COUNTED;
+use crate::sample::{Figure, Sample};
 
 /// A hardware event of the workload: of all its threads and processes, from the first to the last
 /// reading of the clock. Kernel threads are not part of it.
@@ -42,7 +43,7 @@ impl HardwareEvent {
 
     /// A count as a figure of a sample.
     pub fn figure(self, count: u64) -> Figure {
-        Figure::new(self.name(), count as f64, "count", Better::Lower)
+        Figure::counted(self.name(), count)
     }
 
     /// The count of a sample; none if it was not counted.
@@ -59,8 +60,8 @@ impl HardwareEvent {
 }
 
 /// Whether a figure is the count of a hardware event, and not of a program.
-pub fn is_count(figure: &Figure) -> bool {
-    figure.unit == "count"
+pub(crate) fn is_count(figure: &Figure) -> bool {
+    figure.unit == COUNTED
         && HardwareEvent::ALL
             .iter()
             .any(|event| event.name() == figure.name)

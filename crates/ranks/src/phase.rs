@@ -268,7 +268,9 @@ pub fn run<G: Group>(
     let machine = machine_before
         .zip(machine_cpu().ok())
         .map(|(before, after)| {
-            let MachineCpu { busy_ns, steal_ns } = after.since(&before);
+            let MachineCpu {
+                busy_ns, steal_ns, ..
+            } = after.since(&before);
             (busy_ns, steal_ns)
         });
     let (began, late_ns) = start.began.unwrap_or_default();

@@ -3,6 +3,7 @@
 use crate::compare::RunVerdict;
 use crate::comparison::robustness::ChangedVerdict;
 use crate::comparison::{self, Comparison, Comparisons, PhaseTable, Robustness, labs};
+use crate::formats::{Exported, exported};
 use fsdyno_model::{Better, CellRecord, FigureName, ResultSet, RunInfo};
 use fsdyno_stats::PairedRatio;
 use schemars::JsonSchema;
@@ -41,6 +42,33 @@ pub struct LabResults {
     pub overall: Option<OverallResult>,
     /// The times of each phase, and the figure that it is judged by.
     pub phases: Vec<PhaseResult>,
+    /// All figures, defined ones and those that programs report, by phase, figure and contender.
+    pub figures: Vec<FigureResult>,
+}
+
+/// A figure of a contender in a phase, over its repeats.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct FigureResult {
+    /// The workload.
+    pub workload: String,
+    /// The phase.
+    pub phase: String,
+    /// The figure.
+    pub figure: FigureName,
+    /// The contender.
+    pub contender: String,
+    /// Its unit: `ns`, `B`, `1/s`; empty for a count.
+    pub unit: String,
+    /// Which of two values is better.
+    pub better: Better,
+    /// The number of repeats with this figure.
+    pub repeats: usize,
+    /// The median.
+    pub median: f64,
+    /// The smallest value.
+    pub min: f64,
+    /// The largest value.
+    pub max: f64,
 }
 
 /// The estimator of ratios.
@@ -148,10 +176,6 @@ pub struct ContenderResult {
     pub verdict: Option<RunVerdict>,
     /// Whether the median is below the resolution of times (1 ms).
     pub negligible: bool,
-    /// The median of the basic blocks that the kernel of its guest executed during the phase,
-    /// rounded; null if it does not count them, and for a time that is not the whole time of the
-    /// phase.
-    pub kernel_blocks: Option<u64>,
 }
 
 /// An interval of a ratio.
@@ -165,7 +189,7 @@ pub struct RatioInterval {
 
 impl<'a> RunReport<'a> {
     /// The version of the structure that this program writes.
-    pub const SCHEMA: u32 = 4;
+    pub const SCHEMA: u32 = 5;
 
     /// The JSON of a run.
     pub fn of(set: &'a ResultSet) -> Self {
@@ -218,6 +242,24 @@ fn lab(comparison: &Comparison, share: &ResultSet) -> LabResults {
             .map(|robustness| robust(robustness, &name)),
         overall: overall(comparison, &name),
         phases,
+        figures: exported(share).map(FigureResult::from).collect(),
+    }
+}
+
+impl From<Exported<'_>> for FigureResult {
+    fn from(one: Exported<'_>) -> Self {
+        Self {
+            workload: one.workload.to_owned(),
+            phase: one.phase.to_owned(),
+            figure: one.figure,
+            contender: one.contender.to_owned(),
+            unit: one.unit,
+            better: one.better,
+            repeats: one.summary.n,
+            median: one.summary.median,
+            min: one.summary.min,
+            max: one.summary.max,
+        }
     }
 }
 
@@ -227,8 +269,6 @@ fn contenders(
     line: usize,
     name: &impl Fn(usize) -> String,
 ) -> Vec<ContenderResult> {
-    let whole = line + 1 == phase.lines.len();
-    let blocks = |at: usize| phase.costs[at].as_ref().filter(|_| whole)?.blocks;
     let line = &phase.lines[line];
     let values = line.values.iter().enumerate();
     let known = values.filter_map(|(at, value)| Some((at, value.as_ref()?)));
@@ -246,7 +286,6 @@ fn contenders(
         interval: value.ratio.as_ref().and_then(interval),
         verdict: verdict(at),
         negligible: value.negligible,
-        kernel_blocks: blocks(at),
     };
     known.map(result).collect()
 }

@@ -124,18 +124,15 @@ impl Threshold {
 
 /// The figures that thresholds name: defined ones, and those that programs report in these runs.
 pub fn named(thresholds: &[Threshold], sets: &[ResultSet]) -> Vec<FigureName> {
-    let samples = sets.iter().flat_map(|set| &set.cells);
-    let reported = samples
-        .flat_map(|cell| &cell.samples)
-        .flat_map(|sample| &sample.figures);
-    let reported: BTreeSet<&str> = reported.map(|figure| figure.name.as_str()).collect();
-    let defined = FigureName::defined().map(|name| -> &str { name });
-    let all = defined.chain(reported);
-    let is_named = |name: &&str| {
-        let end = format!(".{name}");
+    let cells = sets.iter().flat_map(|set| &set.cells);
+    let reported = FigureName::reported(cells.flat_map(|cell| &cell.samples));
+    let mut all: BTreeSet<FigureName> = FigureName::all().chain(reported).collect();
+    let is_named = |figure: &FigureName| {
+        let end = format!(".{figure}");
         thresholds.iter().any(|one| one.name.ends_with(&end))
     };
-    all.filter(is_named).map(FigureName::new).collect()
+    all.retain(is_named);
+    all.into_iter().collect()
 }
 
 /// Checks thresholds against a run and the first run. A ratio exceeds its threshold if a test is

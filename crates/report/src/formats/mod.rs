@@ -15,22 +15,20 @@ use crate::document::{Document, Table};
 use crate::figures::summary;
 use crate::format::{Format, ReportError};
 use crate::options::Options;
-use fsdyno_model::guest_kernel_time;
-use fsdyno_model::hardware::is_count;
 use fsdyno_model::{Better, FigureName, ResultSet};
 use fsdyno_stats::Summary;
 use serde::Serialize;
 use std::collections::BTreeSet;
 
-/// The figures of a contender in a phase, for formats of other programs.
-struct Exported<'a> {
-    contender: &'a str,
-    workload: &'a str,
-    phase: &'a str,
-    figure: FigureName,
-    unit: String,
-    better: Better,
-    summary: Summary,
+/// A figure of a contender in a phase, for JSON and the formats of other programs.
+pub(crate) struct Exported<'a> {
+    pub contender: &'a str,
+    pub workload: &'a str,
+    pub phase: &'a str,
+    pub figure: FigureName,
+    pub unit: String,
+    pub better: Better,
+    pub summary: Summary,
 }
 
 impl Exported<'_> {
@@ -45,14 +43,9 @@ impl Exported<'_> {
 }
 
 /// All figures of a run, defined and reported, by phase, then by contender.
-fn exported(set: &ResultSet) -> impl Iterator<Item = Exported<'_>> {
+pub(crate) fn exported(set: &ResultSet) -> impl Iterator<Item = Exported<'_>> {
     let plan = &set.run.plan;
-    let samples = set.cells.iter().flat_map(|cell| &cell.samples);
-    let reported = samples.flat_map(|sample| &sample.figures);
-    let reported: BTreeSet<FigureName> = reported
-        .filter(|figure| !is_count(figure) && !guest_kernel_time::is_it(figure))
-        .map(|figure| FigureName::new(&figure.name))
-        .collect();
+    let reported = FigureName::reported(set.cells.iter().flat_map(|cell| &cell.samples));
     let figures: BTreeSet<FigureName> = FigureName::all().chain(reported).collect();
     let figures: Vec<FigureName> = figures.into_iter().collect();
     set.lines_of(&figures).into_iter().flat_map(move |line| {

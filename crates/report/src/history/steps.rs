@@ -6,6 +6,7 @@ use super::{EXACT_MARGIN, LEVEL, Selection};
 use crate::compare::differences;
 use crate::resolution::both_negligible;
 use crate::terms;
+use fsdyno_model::figures::{BYTES, COUNT};
 use fsdyno_model::{FigureDefinition, FigureName, Source};
 use fsdyno_stats::{ChangePoint, Detection, change_points, median};
 
@@ -263,10 +264,12 @@ pub(crate) fn moved(margin: f64, of: impl Fn(&FigureName) -> Option<[f64; 2]>) -
     moved
 }
 
-/// Whether a change of it may explain a step: times, and counts of work.
+/// Whether a change of it may explain a step: times, and counts of work. Ratios follow from these.
 fn is_counter(figure: &FigureName) -> bool {
-    let counted =
-        |one: &FigureDefinition| [Source::Counted, Source::Modelled].contains(&one.source);
+    let counted = |one: &FigureDefinition| {
+        [Source::Counted, Source::Modelled].contains(&one.source)
+            && [COUNT, BYTES].contains(&one.unit)
+    };
     figure.definition().is_some_and(counted)
         || figure.is_time()
         || [FigureName::CPU, FigureName::INSTRUCTIONS].contains(figure)

@@ -144,7 +144,7 @@ fn of_lab(comparison: &Comparison, share: &ResultSet, filter: &Filter) -> Vec<Ch
             charts.extend(repeats::chart(&place, of));
             charts.extend(latency::chart(&place, of, (at, number)));
             charts.extend(throughput::chart(&place, of, (at, number)));
-            charts.extend(cost::chart(&place, of, (at, number)));
+            charts.extend(cost::chart(&place, of));
         }
     }
     charts.extend(scaling::charts(&place, filter));

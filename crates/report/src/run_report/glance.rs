@@ -3,7 +3,7 @@
 
 use super::Lab;
 use crate::comparison::extents::Found;
-use crate::comparison::{Cost, Line, PhaseTable, WorkloadTable};
+use crate::comparison::{Line, PhaseTable, WorkloadTable};
 use crate::document::{Audience, Block, Cell, Figure, Group, Overflow, Row, Section, Table, Text};
 use crate::resolution::RESOLUTION_NS;
 use crate::terms::Scale;
@@ -80,7 +80,7 @@ fn group(lab: &Lab<'_>, at: usize, workload: &WorkloadTable) -> Group {
         });
         let mut times: Vec<Row> = times.collect();
         // Links and changes of names do not affect the extents of data.
-        let stores = phase.costs.iter().flatten().any(Cost::stores_data);
+        let stores = phase.costs.iter().flatten().any(|cost| cost.stores_data);
         let extents = extents(lab, at, number).filter(|_| stores);
         times.extend(
             extents.map(|cells| detail(&phase.label, "extents per file").with_cells(cells)),

@@ -5,8 +5,6 @@ use crate::document::{Block, Cell, Figure, Group, Overflow, RatioTo, Row, Sectio
 use crate::figures::{Blocked, median_ratio, summary};
 use crate::lists::unique;
 use crate::terms::{self, Scale, figure_with_unit};
-use fsdyno_model::guest_kernel_time;
-use fsdyno_model::hardware::is_count;
 use fsdyno_model::{Better, ResultSet, Sample};
 
 /// A figure of a phase, by contender.
@@ -91,7 +89,7 @@ fn of_samples(phase: &str, samples: &[Vec<(u32, &Sample)>]) -> Vec<Reported> {
         .iter()
         .flatten()
         .flat_map(|(_, sample)| &sample.figures)
-        .filter(|figure| !is_count(figure) && !guest_kernel_time::is_it(figure))
+        .filter(|figure| figure.is_of_program())
         .map(|figure| (figure.name.as_str(), figure.unit.as_str(), figure.better));
     let one = |(name, unit, better): (&str, &str, Better)| {
         let mut figures: Vec<Vec<(u32, f64)>> = samples

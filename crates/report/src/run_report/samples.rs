@@ -1,7 +1,7 @@
 //! Every raw sample as a table for CSV, one value a cell: one row for each sample, each figure that
 //! a program reported, each warning, and each cell that was not measured.
 //!
-//! Column names contain the units; unknown values are empty. A run with several labs has columns
+//! Each defined figure is a column. Column names contain the units; unknown values are empty. A run with several labs has columns
 //! for lab and kernel, because figures of different labs must not be compared. A run whose kernels
 //! count their work has columns for it. A run on model disks has columns for the disks, summed over
 //! the disks of a contender. A contender with several disks has a further row for each of them.
@@ -9,9 +9,10 @@
 use crate::comparison::labs::has_faults;
 use crate::document::{Cell, Column, Row, Table};
 use fsdyno_model::disk_use::{DiskFigures, DiskUse, Tallied};
+use fsdyno_model::figures::ALL;
 use fsdyno_model::{
-    CellRecord, DeviceUse, Figure, Fragmentation, KernelWork, LabShare, Outcome, ResultSet, Sample,
-    Warning,
+    CellRecord, Figure, FigureDefinition, FigureName, Fragmentation, KernelWork, LabShare, Outcome,
+    ResultSet, Sample, Warning,
 };
 
 /// The part of a cell that a row shows.
@@ -84,35 +85,24 @@ const PHASE: [Of<Sample>; 2] = [
     ("phase_kind", |s| text(&s.kind)),
 ];
 
-/// The columns of a sample.
-const SAMPLE: [Of<Sample>; 32] = [
+/// The columns of a sample: its conditions.
+const CONDITIONS: [Of<Sample>; 5] = [
     ("engine", |s| text(&s.engine)),
     ("method", |s| text(&s.method)),
     ("cache", |s| text(s.cache.requested.name())),
     ("cache_proven", |s| text(&s.cache.proven.to_string())),
     ("cache_resident_pages", |s| count(s.cache.resident_pages)),
-    ("return_ns", |s| Cell::Duration(s.return_ns)),
-    ("durable_ns", |s| Cell::known(s.durable_ns, Cell::Duration)),
+];
+
+/// The columns of a sample: the amount of its work, from which figures are computed.
+const AMOUNTS: [Of<Sample>; 12] = [
     ("files", |s| Cell::Count(s.tally.files)),
     ("directories", |s| Cell::Count(s.tally.directories)),
     ("data_bytes", |s| Cell::Size(s.tally.bytes)),
     ("calls", |s| Cell::Count(s.tally.calls)),
     ("matches", |s| Cell::Count(s.tally.matches)),
-    ("user_ns", |s| Cell::Duration(s.cpu.user_ns)),
-    ("system_ns", |s| Cell::Duration(s.cpu.system_ns)),
-    ("machine_busy_ns", |s| Cell::Duration(s.cpu.machine_busy_ns)),
-    ("steal_ns", |s| Cell::Duration(s.cpu.steal_ns)),
-    ("reads", |s| device(s, |d| d.reads)),
-    ("read_bytes", |s| device(s, |d| d.read_bytes.0)),
-    ("writes", |s| device(s, |d| d.writes)),
-    ("written_bytes", |s| device(s, |d| d.written_bytes.0)),
-    ("discards", |s| device(s, |d| d.discards)),
-    ("discarded_bytes", |s| device(s, |d| d.discarded_bytes.0)),
-    ("flushes", |s| device(s, |d| d.flushes)),
-    ("device_busy_ns", |s| device(s, |d| d.busy_ns.0)),
     ("space_before_bytes", |s| Cell::Size(s.space_before)),
     ("space_after_bytes", |s| Cell::Size(s.space_after)),
-    ("extents", |s| extents(s, |e| e.extents)),
     ("fragmented_files", |s| extents(s, |e| e.fragmented)),
     ("extent_files", |s| extents(s, |e| e.files)),
     ("extent_data_bytes", |s| extents(s, |e| e.bytes.0)),
@@ -211,7 +201,10 @@ pub fn figures(set: &ResultSet) -> Table {
     let on_disks = samples.clone().any(|sample| !sample.disks.is_empty());
     let counted = samples.any(|sample| !sample.kernel.is_empty());
     let mut names: Vec<&str> = CELL.iter().map(|(name, _)| *name).collect();
-    names.extend(PHASE.iter().chain(&SAMPLE).map(|(name, _)| *name));
+    names.extend(PHASE.iter().chain(&CONDITIONS).map(|(name, _)| *name));
+    let columns: Vec<String> = ALL.iter().map(FigureDefinition::column).collect();
+    names.extend(columns.iter().map(String::as_str));
+    names.extend(AMOUNTS.map(|(name, _)| name));
     names.extend(WARNING.map(|(name, _)| name));
     names.extend(FIGURE.map(|(name, _)| name));
     names.extend(LAB.iter().filter(|_| !labs.is_empty()));
@@ -223,7 +216,12 @@ pub fn figures(set: &ResultSet) -> Table {
         let mut row = |line: Line<'_>| {
             let mut row: Vec<Cell> = CELL.iter().map(|(_, cell)| cell(&line)).collect();
             row.extend(cells(&PHASE, line.phase));
-            row.extend(cells(&SAMPLE, line.sample));
+            row.extend(cells(&CONDITIONS, line.sample));
+            row.extend(FigureName::all().map(|figure| {
+                let value = line.sample.and_then(|sample| figure.value(sample));
+                Cell::known(value, Cell::Number)
+            }));
+            row.extend(cells(&AMOUNTS, line.sample));
             row.extend(cells(&WARNING, line.warning));
             row.extend(cells(&FIGURE, line.figure));
             row.extend(of_lab.clone());
@@ -340,10 +338,6 @@ fn text(text: &str) -> Cell {
 
 fn count(count: Option<u64>) -> Cell {
     Cell::known(count, Cell::Count)
-}
-
-fn device(sample: &Sample, of: fn(&DeviceUse) -> u64) -> Cell {
-    count(sample.device.as_ref().map(of))
 }
 
 /// Empty if extents were not counted, or counting failed.

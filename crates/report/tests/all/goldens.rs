@@ -1,7 +1,7 @@
 //! Every format on one fixed run, character by character.
 
 use crate::fixture::{self, empty, many, repeated, single};
-use crate::{text, wide};
+use crate::{table_of, text, wide};
 use fsdyno_report::{Format, Options, render};
 
 #[test]
@@ -30,7 +30,8 @@ fn markdown_shows_the_run() {
 
 #[test]
 fn html_shows_the_run() {
-    insta::assert_snapshot!(text(&fixture::run(), Format::Html, &wide(80)));
+    let page = text(&fixture::run(), Format::Html, &wide(80));
+    insta::assert_snapshot!(table_of(&page, "times"));
 }
 
 #[test]
@@ -40,7 +41,9 @@ fn csv_shows_the_run() {
 
 #[test]
 fn json_shows_the_run() {
-    insta::assert_snapshot!(text(&fixture::run(), Format::Json, &wide(80)));
+    let report = text(&fixture::run(), Format::Json, &wide(80));
+    let report: serde_json::Value = serde_json::from_str(&report).unwrap();
+    insta::assert_snapshot!(serde_json::to_string_pretty(&report["results"][0]["phases"]).unwrap());
 }
 
 #[test]

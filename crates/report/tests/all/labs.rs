@@ -2,7 +2,7 @@
 //! this.
 
 use crate::fixture::{self, mixed_labs};
-use crate::{text, wide};
+use crate::{table_of, text, wide};
 use fsdyno_model::{Contender, FilesystemKind, LabChoice, ResultSet};
 use fsdyno_report::comparison::{Comparison, Comparisons};
 use fsdyno_report::published::find;
@@ -14,8 +14,17 @@ fn every_format_shows_labs_separately() {
     let set = mixed_labs();
     insta::assert_snapshot!("labs_terminal", text(&set, Format::Terminal, &wide(80)));
     insta::assert_snapshot!("labs_markdown", text(&set, Format::Markdown, &wide(80)));
-    insta::assert_snapshot!("labs_html", text(&set, Format::Html, &wide(80)));
-    insta::assert_snapshot!("labs_csv", text(&set, Format::Csv, &wide(80)));
+    let page = text(&set, Format::Html, &wide(80));
+    for place in ["times", "times-2"] {
+        insta::assert_snapshot!(format!("labs_html_{place}"), table_of(&page, place));
+    }
+    let csv = text(&set, Format::Csv, &wide(80));
+    let heading = csv.lines().next().unwrap();
+    let of_reiserfs = csv.lines().find(|line| line.contains("reiserfs")).unwrap();
+    assert!(
+        heading.ends_with(",lab,kernel") && of_reiserfs.contains(",uml,Linux 6.1.0"),
+        "{csv}"
+    );
 }
 
 /// The ratios and the marks of the fastest in the last line of the first phase.

@@ -40,6 +40,14 @@ fn text(set: &ResultSet, format: Format, options: &Options) -> String {
     String::from_utf8(render(set, format, options).unwrap()).unwrap()
 }
 
+/// The first table in the section of a page with this id.
+fn table_of<'p>(page: &'p str, id: &str) -> &'p str {
+    let section = format!("<section id=\"{id}\">");
+    let (_, section) = page.split_once(&section).unwrap();
+    let (_, table) = section.split_once("<table").unwrap();
+    table.split_once("</table>").unwrap().0
+}
+
 fn wide(width: usize) -> Options {
     Options {
         width,

@@ -89,7 +89,7 @@ fn every_property_of_a_printed_run_is_in_its_schema() {
 fn a_damaged_run_violates_the_schema() {
     let good = of_run(&fixture::run());
     let damages: [fn(&mut Value); 5] = [
-        |run| run["schema"] = json!(5),
+        |run| run["schema"] = json!(6),
         |run| run["run"]["id"] = json!(7),
         |run| drop(run["run"]["plan"].as_object_mut().unwrap().remove("seed")),
         |run| run["cells"][0]["outcome"]["outcome"] = json!("perhaps"),

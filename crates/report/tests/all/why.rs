@@ -250,7 +250,7 @@ fn counted_blocks_explain_a_difference_on_a_model_processor() {
     );
     let (cause, sentence) = cause_and_sentence(&set);
     assert_eq!(cause, Some(Cause::Kernel), "{sentence}");
-    insta::assert_snapshot!(sentence, @"other took 20.0 ms and one 12.0 ms (1.67x); 88 % of the difference is processor time of the workload: 10.0 ms against 3.00 ms; in virtual time, with the processor round. other executes 11,000 kernel blocks for each 2 KiB write, one 3,000 (3.67x); of them in kernel threads: 18 % (jbd2) against 33 % (jbd2); copies, clears and checksums are 8 % of the charge against 25 %. Counters that differ by more than 0.1 %: blocks 3,000,000 -> 11,000,000 (3.67x).");
+    insta::assert_snapshot!(sentence, @"other took 20.0 ms and one 12.0 ms (1.67x); 88 % of the difference is processor time of the workload: 10.0 ms against 3.00 ms; in virtual time, with the processor round. other executes 11,000 kernel blocks for each 2 KiB write, one 3,000 (3.67x); of them in kernel threads: 18 % (jbd2) against 33 % (jbd2); copies, clears and checksums are 8 % of the charge against 25 %. Counters that differ by more than 0.1 %: blocks 3,000,000 -> 11,000,000 (3.67x); thread-blocks 1,000,000 -> 2,000,000 (2.00x).");
     let explained = why(&set);
     assert_eq!(explained.processor.as_deref(), Some("the processor round"));
     let row = |name: &str| {

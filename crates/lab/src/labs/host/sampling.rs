@@ -312,6 +312,7 @@ fn timed(
     let (block_after, _) = counters(executor)?;
     take_notes(executor, &measured);
     let machine = cpu_after.since(&cpu_before);
+    measured.figures.extend(machine.figures());
     let device = block_after
         .zip(block_before)
         .map(|(after, before)| after.since(&before));
