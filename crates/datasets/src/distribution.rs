@@ -2,8 +2,8 @@
 //!
 //! All machines draw the same sizes of a seed: only exactly rounded operations are used.
 
-use crate::sizes::{exp, ln, normal_quantile};
-use fsdyno_model::random::Random;
+use crate::sizes::{LogNormal, exp, ln, normal_quantile};
+use fsdyno_model::random::{self, Random, unit};
 use fsdyno_model::units::Bytes;
 use std::fmt::{self, Display, Formatter};
 use std::str::FromStr;
@@ -55,24 +55,29 @@ impl Bounds {
 impl Distribution {
     /// The next size.
     pub fn draw(&self, random: &mut Random) -> u64 {
+        self.draw_from(&mut || random.next_u64())
+    }
+
+    /// The next size, from 64 random bits for each number that it needs.
+    pub fn draw_from(&self, bits: &mut dyn FnMut() -> u64) -> u64 {
         match self {
             Self::Fixed(size) => *size,
-            Self::Uniform(min, max) => min + random.below(max - min + 1),
-            Self::Exponential(mean) => whole(-ln(random.unit()) * *mean as f64),
+            Self::Uniform(min, max) => min + random::below(bits(), max - min + 1),
+            Self::Exponential(mean) => whole(-ln(unit(bits())) * *mean as f64),
             Self::Normal(mean, deviation) => {
-                whole(*mean as f64 + normal_quantile(random.unit()) * *deviation as f64)
+                whole(*mean as f64 + normal_quantile(unit(bits())) * *deviation as f64)
             }
             Self::Gamma(mean, shape, bounds) => {
-                let size = whole(gamma(*shape, random) / shape * *mean as f64);
+                let size = whole(gamma(*shape, bits) / shape * *mean as f64);
                 size.clamp(bounds.min, bounds.max)
             }
             Self::LogNormal(median, sigma, bounds) => {
-                let size = *median as f64 * exp(sigma * normal_quantile(random.unit()));
-                whole(size).clamp(bounds.min, bounds.max)
+                let sizes = LogNormal::new(*median as f64, *sigma, bounds.min, bounds.max);
+                sizes.at(unit(bits()))
             }
             Self::Choice(choices) => {
                 let sum = choices.iter().map(|(_, weight)| weight).sum();
-                let mut place = random.below(sum);
+                let mut place = random::below(bits(), sum);
                 for (size, weight) in choices {
                     if place < *weight {
                         return *size;
@@ -115,17 +120,17 @@ fn whole(size: f64) -> u64 {
 
 /// A number of the gamma distribution of that shape and scale 1 (G. Marsaglia and W. W. Tsang, "A
 /// simple method for generating gamma variables", 2000).
-fn gamma(shape: f64, random: &mut Random) -> f64 {
+fn gamma(shape: f64, bits: &mut dyn FnMut() -> u64) -> f64 {
     if shape < 1.0 {
-        return gamma(shape + 1.0, random) * exp(ln(random.unit()) / shape);
+        return gamma(shape + 1.0, bits) * exp(ln(unit(bits())) / shape);
     }
     let d = shape - 1.0 / 3.0;
     let c = 1.0 / (9.0 * d).sqrt();
     loop {
-        let x = normal_quantile(random.unit());
+        let x = normal_quantile(unit(bits()));
         let cube = 1.0 + c * x;
         let v = cube * cube * cube;
-        if v > 0.0 && ln(random.unit()) < 0.5 * x * x + d - d * v + d * ln(v) {
+        if v > 0.0 && ln(unit(bits())) < 0.5 * x * x + d - d * v + d * ln(v) {
             return d * v;
         }
     }

@@ -55,10 +55,23 @@ impl Spread {
         Self { next: seed.value() }
     }
 
+    /// The sequence after so many numbers.
+    #[must_use]
+    pub fn at(seed: Seed, drawn: u64) -> Self {
+        Self {
+            next: seed.value().wrapping_add(drawn.wrapping_mul(GOLDEN)),
+        }
+    }
+
     /// The next number.
     pub fn draw(&mut self) -> f64 {
+        random::unit(self.next_u64())
+    }
+
+    /// The next 64 bits.
+    pub fn next_u64(&mut self) -> u64 {
         self.next = self.next.wrapping_add(GOLDEN);
-        random::unit(self.next)
+        self.next
     }
 }
 

@@ -31,7 +31,12 @@ impl LogNormal {
 
     /// The next size.
     pub fn draw(&self, spread: &mut Spread) -> u64 {
-        let size = self.median * exp(self.sigma * normal_quantile(spread.draw()));
+        self.at(spread.draw())
+    }
+
+    /// The size below which this part of all sizes is.
+    pub fn at(&self, part: f64) -> u64 {
+        let size = self.median * exp(self.sigma * normal_quantile(part));
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,

@@ -4,7 +4,7 @@ pub use crate::phase_kind::PhaseKind;
 pub use fsdyno_model::Needs;
 
 use crate::engines::sync::SystemCalls;
-use crate::phases::{self, apps, bonnie, mongo, op, replay, work};
+use crate::phases::{self, bonnie, mongo, op, replay, work};
 use crate::programs;
 use fsdyno_model::plan::PhasePlan;
 use fsdyno_model::units::Bytes;
@@ -16,7 +16,7 @@ pub fn all() -> impl Iterator<Item = &'static PhaseKind> + Clone {
         .iter()
         .chain(&mongo::KINDS)
         .chain(&op::KINDS)
-        .chain(&apps::KINDS);
+        .chain(work::kinds());
     on_trees
         .into_iter()
         .chain([&replay::KIND, &work::KIND])
@@ -36,8 +36,7 @@ pub fn works_in(kind: &str, name: &str) -> bool {
     bonnie::is_one(kind) && is(bonnie::HOME)
         || op::is_one(kind) && is(op::HOME)
         || mongo::Phase::find(kind).is_some() && mongo::is_tree(name)
-        || work::is_one(kind) && is(work::HOME)
-        || apps::Phase::find(kind).is_some_and(|phase| is(phase.family().home()))
+        || work::works_in(kind).is_some_and(is)
 }
 
 /// Whether phases of any kind work in an entry with this name.
@@ -51,6 +50,5 @@ pub fn data_bytes(phase: &PhasePlan) -> Option<Bytes> {
     bonnie::data_bytes(phase)
         .or_else(|| mongo::data_bytes(phase))
         .or_else(|| op::data_bytes(phase))
-        .or_else(|| apps::data_bytes(phase))
         .or_else(|| work::data_bytes(phase))
 }

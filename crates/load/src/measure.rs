@@ -3,7 +3,6 @@
 //!
 //! `phases` defines the phases. This module does not handle caches, devices or statistics.
 
-mod apps;
 mod bonnie;
 mod mongo;
 mod op;
@@ -136,10 +135,8 @@ pub fn prepare(
         phases::bonnie::prepare(found, &phase.parameters, &job)?;
     } else if let Some((found, parameters)) = phases::op::planned(phase) {
         phases::op::prepare(found, &parameters, &job)?;
-    } else if let Some((found, parameters)) = phases::apps::planned(phase) {
-        phases::apps::prepare(found, &parameters, &job)?;
-    } else if let Some((work, settings)) = phases::work::planned(phase, work_dir.seed)? {
-        phases::work::prepare(&work, &settings, &job)?;
+    } else if let Some(planned) = phases::work::planned(phase, work_dir.seed, job.stores.names)? {
+        phases::work::prepare(&planned, &job)?;
     } else if let Some(planned) = program::planned(phase, work_dir)? {
         return program::prepare(planned, &work_dir.root, confined, stop);
     }
@@ -180,11 +177,9 @@ impl ForEngine for Run<'_> {
         if let Some(phase) = phases::op::Phase::find(kind.name) {
             return op::run::<E>(phase, kind, &mut request);
         }
-        if let Some(phase) = phases::apps::Phase::find(kind.name) {
-            return apps::run::<E>(phase, kind, &mut request);
-        }
-        if let Some(planned) = phases::work::planned(request.phase, request.work_dir.seed)? {
-            return work::run::<E>(planned, kind, &mut request);
+        let (seed, names) = (request.work_dir.seed, request.work_dir.stores.names);
+        if let Some(planned) = phases::work::planned(request.phase, seed, names)? {
+            return work::run::<E>(&planned, kind, &mut request);
         }
         if phases::replay::is_one(kind.name) {
             return replay::run::<E>(kind, &mut request);

@@ -222,7 +222,8 @@ fn measured(
     work_dir: &mut WorkDir,
     stop: &CancelToken,
 ) -> Result<Measured, CliError> {
-    if ([bonnie::is_one, op::is_one, work::is_one]
+    let has_own = |kind: &str| work::works_in(kind).is_some();
+    if ([bonnie::is_one, op::is_one, has_own]
         .iter()
         .any(|is_one| is_one(&plan.kind)))
         && engine != "null"

@@ -4,37 +4,37 @@ use super::{LoadError, Measured, Request, Timing};
 use crate::engines::{Engine, null};
 use crate::job::Job;
 use crate::kinds::PhaseKind;
-use crate::phases::timeline::TimelineSummary;
-use crate::phases::work::WorkPhase;
-use crate::work::{Settings, Work};
+use crate::phases::work::{Planned, WorkPhase, record_state};
 
 /// Runs the phase.
 pub(super) fn run<E: Engine>(
-    (work, settings): (Work, Settings),
+    planned: &Planned,
     kind: &PhaseKind,
     request: &mut Request<'_>,
 ) -> Result<Measured, LoadError> {
-    let mut phase = WorkPhase::new(&work, &settings);
+    let work = planned.work()?;
+    let mut phase = WorkPhase::new(&work, planned);
     let root = request.work_dir.root.clone();
     let job = Job::bare(&root, request.stop);
     let mut calls = E::calls(phase.facts());
     let mut timed = Timing::of(kind, request).time::<E, _>(|| phase.run(&mut calls, &job))?;
     let method = if E::INFO.touches_files {
+        record_state(planned, &job)?;
         format!("{} of a workload file", work.calls().join(", "))
     } else {
         null::METHOD.to_owned()
     };
     let recorder = phase.timeline();
-    let timeline = TimelineSummary {
-        latencies: phase.latencies(),
-        ..recorder.summary("operation", timed.used.wall)
-    };
+    let mut timeline = recorder.summary(&planned.operation, timed.used.wall);
+    if !work.has_transactions() {
+        timeline.latencies = phase.latencies();
+        timeline.recording = None;
+    }
     let measured = timed.measured::<E>();
     Ok(Measured {
         tally: timed.done,
         method,
         figures: timed.figures(&recorder),
-        recording: None,
         ..measured.with_timeline(timeline)
     })
 }

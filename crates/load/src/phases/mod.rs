@@ -2,7 +2,6 @@
 //!
 //! `engines` implements the system calls, and `measure` the measured loop.
 
-pub mod apps;
 mod attributes;
 mod barrier;
 pub mod bonnie;

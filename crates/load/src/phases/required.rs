@@ -1,6 +1,6 @@
 //! The capabilities that a phase requires of its file system.
 
-use super::{apps, bonnie, mongo, op, work};
+use super::{bonnie, mongo, op, work};
 use fsdyno_model::capability::Required;
 use fsdyno_model::plan::PhasePlan;
 
@@ -10,7 +10,6 @@ pub fn required(phase: &PhasePlan) -> Vec<Required> {
     op::required(phase)
         .or_else(|| bonnie::required(phase))
         .or_else(|| mongo::required(phase))
-        .or_else(|| apps::required(phase))
         .or_else(|| work::required(phase))
         .unwrap_or_default()
 }

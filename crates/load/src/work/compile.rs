@@ -2,12 +2,14 @@
 //! and not on what other workers do.
 
 use super::layout::Layout;
+use super::loops::At;
+use super::relation::Related;
 use super::state::{Picked, SetState, space};
 use super::step::{Call, Length, Offset, Pick, Place, Step};
 use super::{End, FileSet, Group, Node, What, Work};
 use fsdyno_crash::operation::WriteKind;
 use fsdyno_crash::{Operation, Target};
-use fsdyno_datasets::seed::Seed;
+use fsdyno_datasets::seed::{Seed, Spread};
 use fsdyno_model::random::Random;
 use std::ops::Range;
 use std::sync::Arc;
@@ -35,17 +37,37 @@ impl Default for Settings {
 /// The offset of a transfer at the position of its descriptor.
 pub(crate) const AT_POSITION: u64 = u64::MAX;
 
+/// Instead of a step: a transaction begins after other operations, or ends.
+pub(crate) const BEGIN: u32 = u32::MAX - 1;
+pub(super) const END: u32 = u32::MAX;
+
 /// One operation of a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Op {
-    /// Its step, in the list of its group.
+    /// Its step, in the list of its group; [`BEGIN`] or [`END`] of a transaction.
     pub step: u32,
-    /// The file, or the directory that the worker made.
+    /// The file, or the directory that the worker made; of a file that loops have selected, the place
+    /// of the values of its path.
     pub file: u32,
     /// The new name.
     pub to: u32,
+    /// The first byte; of a lookup, the number of the operations after it that may be skipped.
     pub offset: u64,
     pub length: u64,
+}
+
+/// Operations, and the values of the variables in their paths.
+#[derive(Debug, Default)]
+pub(crate) struct Drawn {
+    pub ops: Vec<Op>,
+    pub values: Vec<u32>,
+}
+
+impl Drawn {
+    pub fn clear(&mut self) {
+        self.ops.clear();
+        self.values.clear();
+    }
 }
 
 /// A workload with the paths of its files and the seeds of its draws.
@@ -54,6 +76,10 @@ pub(crate) struct Compiled {
     pub work: Work,
     pub layouts: Vec<Layout>,
     seed: Seed,
+    /// The seeds of the sets.
+    seeds: Vec<Seed>,
+    /// The relations of each set.
+    pub(super) related: Vec<Vec<Related>>,
     /// The sets with a choice by popularity.
     zipf: Vec<bool>,
 }
@@ -61,6 +87,22 @@ pub(crate) struct Compiled {
 impl Compiled {
     pub fn new(work: &Work, settings: &Settings) -> Self {
         let work = work.with(settings);
+        let seed = Seed::new(settings.seed);
+        let named = |name: &str| name.split('/').fold(seed, Seed::part);
+        let seeds = work
+            .sets
+            .iter()
+            .map(|set| named(set.seed.as_ref().unwrap_or(&set.name)));
+        let seeds: Vec<Seed> = seeds.collect();
+        let related = work.sets.iter().zip(&seeds).map(|(set, seed)| {
+            let relations = set.relations.iter().map(|relation| {
+                let usual = || seed.part(&work.variables[relation.variable]);
+                let seed = relation.seed.as_deref().map_or_else(usual, named);
+                Related::new(relation, set.count, seed)
+            });
+            relations.collect()
+        });
+        let related = related.collect();
         let workers = work.workers();
         let steps = || work.groups.iter().flat_map(|group| &group.steps);
         let by_popularity = |number| {
@@ -70,22 +112,69 @@ impl Compiled {
             })
         };
         Self {
-            layouts: work
-                .sets
-                .iter()
+            layouts: (work.sets.iter())
                 .map(|set| Layout::new(set, workers))
                 .collect(),
             zipf: (0..work.sets.len()).map(by_popularity).collect(),
-            seed: Seed::new(settings.seed).part("work"),
+            seed,
+            seeds,
+            related,
             work,
         }
     }
 
     /// The size of a file, which depends on its number alone.
     pub fn size(&self, set: usize, file: u32) -> u64 {
-        let FileSet { name, size, .. } = &self.work.sets[set];
-        let seed = self.seed.part(name).at(file.into());
-        size.draw(&mut Random::new(seed.value()))
+        let FileSet { size, spread, .. } = &self.work.sets[set];
+        let seed = self.seeds[set];
+        if *spread {
+            let mut spread = Spread::at(seed, file.into());
+            return size.draw_from(&mut || spread.next_u64());
+        }
+        size.draw(&mut Random::new(seed.at(file.into()).value()))
+    }
+
+    /// Gives the variables the values that belong to a file.
+    pub(super) fn bind(&self, set: usize, file: u32, values: &mut [u32]) {
+        let files = &self.work.sets[set];
+        values[files.variable] = file;
+        for (relation, related) in files.relations.iter().zip(&self.related[set]) {
+            let value = related.value(file);
+            values[relation.variable] = value;
+            if let Some(target) = relation.target {
+                self.bind(target, value, values);
+            }
+        }
+    }
+
+    /// All directories that exist at the start, each with a final slash.
+    pub fn directories(&self) -> Vec<String> {
+        let sets = self.layouts.iter().zip(&self.work.sets);
+        let sets = sets.filter(|(_, set)| !set.looped);
+        let mut all: Vec<String> = sets
+            .flat_map(|(layout, _)| layout.directories())
+            .cloned()
+            .collect();
+        for template in &self.work.directories {
+            let mut paths = vec![Vec::new()];
+            for variable in template.variables() {
+                let related = self.work.relation(variable);
+                let count = related.map_or(0, |(set, place)| self.related[set][place].values());
+                paths = paths
+                    .iter()
+                    .flat_map(|before| {
+                        (0..count).map(move |value| [&before[..], &[value]].concat())
+                    })
+                    .collect();
+            }
+            for values in paths {
+                let mut path = Vec::new();
+                template.put(&values, &mut path);
+                path.push(b'/');
+                all.push(String::from_utf8_lossy(&path).into_owned());
+            }
+        }
+        all
     }
 
     /// The part of a share of files that exists at first. The parts of all shares add up.
@@ -108,6 +197,15 @@ impl Compiled {
         let is_divided = self.work.sets[set].divided;
         let owners = if is_divided { self.work.workers() } else { 1 };
         (0..owners).flat_map(move |owner| self.present(set, self.share(set, owner)))
+    }
+
+    /// The files of a set that exist at first, or that loops select.
+    pub fn known_files(&self, set: usize) -> Box<dyn Iterator<Item = u32> + '_> {
+        let files = &self.work.sets[set];
+        if files.looped {
+            return Box::new(0..files.count);
+        }
+        Box::new(self.first_files(set))
     }
 
     /// The files of a worker; of a set that is not divided, all.
@@ -151,10 +249,57 @@ impl Compiled {
         bytes + peaks.sum::<u64>()
     }
 
-    /// Appends the path of a file.
+    /// Appends the path of an operation: of its file, or of a directory.
+    #[inline]
+    pub fn put_path(&self, step: &Step, op: &Op, worker: u32, values: &[u32], into: &mut Vec<u8>) {
+        match (step.place, step.call) {
+            (Place::Named { name, directory }, _) => {
+                let name = &self.work.names[name];
+                let template = if directory {
+                    &name.directory
+                } else {
+                    &name.path
+                };
+                template.put(&values[op.file as usize..], into);
+            }
+            (Place::Files { set, .. }, Call::Mkdir | Call::Rmdir) => {
+                self.layouts[set].put_made(worker, op.file, into);
+            }
+            (Place::Files { set, directory, .. }, _) => {
+                let layout = &self.layouts[set];
+                if directory {
+                    into.extend_from_slice(layout.directory(op.file).as_bytes());
+                } else {
+                    layout.put(op.file, into);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Appends the new name of a file.
+    pub fn put_other(&self, step: &Step, op: &Op, values: &[u32], into: &mut Vec<u8>) {
+        if let Some((to, _)) = step.to {
+            self.layouts[to].put(op.to, into);
+        } else if let Some(name) = step.to_name {
+            self.work.names[name]
+                .path
+                .put(&values[op.to as usize..], into);
+        }
+    }
+
+    /// The path of a file; if it has several names, the first.
     pub fn path(&self, set: usize, file: u32) -> String {
         let mut path = Vec::new();
-        self.layouts[set].put(file, &mut path);
+        let name = self.work.names.iter().find(|name| name.set == set);
+        if let Some(name) = name {
+            let mut values = vec![0; self.work.variables.len()];
+            self.bind(set, file, &mut values);
+            let values: Vec<u32> = name.path.variables().map(|one| values[one]).collect();
+            name.path.put(&values, &mut path);
+        } else {
+            self.layouts[set].put(file, &mut path);
+        }
         String::from_utf8_lossy(&path).into_owned()
     }
 }
@@ -167,14 +312,26 @@ struct Open {
     position: u64,
     /// Whether its position in the kernel is the one that is known here: all transfers are appends.
     plain: bool,
+    /// Whether loops have selected it; then it has the place of the values of its path.
+    named: bool,
 }
 
 /// The operations of one worker, drawn pass by pass.
 #[derive(Debug)]
 pub(crate) struct Stream {
-    compiled: Arc<Compiled>,
+    pub(super) compiled: Arc<Compiled>,
     pub group: usize,
     pub worker: u32,
+    /// Its number among the workers of its group.
+    pub(super) within: u32,
+    /// The values of all variables.
+    pub(super) values: Vec<u32>,
+    /// The loops around the next step.
+    pub(super) loops_around: Vec<At>,
+    /// Whether there were operations outside of transactions since the last one.
+    pub(super) outside: bool,
+    /// Where a pass resumes that goes through files: the step, and the value of its loop.
+    pub(super) resume: (usize, usize),
     states: Vec<Option<SetState>>,
     open: Vec<Option<Open>>,
     /// The set and the file of the step before.
@@ -191,7 +348,7 @@ pub(crate) struct Stream {
 }
 
 /// A step found no file.
-struct NoFile;
+pub(super) struct NoFile;
 
 impl Stream {
     fn new(compiled: &Arc<Compiled>, group: usize, worker: u32, within: u32) -> Self {
@@ -234,6 +391,11 @@ impl Stream {
             compiled: Arc::clone(compiled),
             group,
             worker,
+            within,
+            values: vec![0; work.variables.len()],
+            loops_around: Vec::new(),
+            outside: true,
+            resume: (0, 0),
             states,
             open: vec![None; the_group.descriptors.len()],
             last: None,
@@ -252,31 +414,50 @@ impl Stream {
     }
 
     /// Draws passes until there are at least so many operations, or the worker ends.
-    pub fn draw(&mut self, into: &mut Vec<Op>, many: usize) {
+    pub fn draw(&mut self, into: &mut Drawn, many: usize) {
         let compiled = Arc::clone(&self.compiled);
         let group = &compiled.work.groups[self.group];
-        while !self.ended && into.len() < many {
-            let before = into.len();
-            let begin = if self.loops == 0 {
+        let goes_through = group
+            .list
+            .iter()
+            .any(|node| matches!(node.what, What::Each(..)));
+        while !self.ended && into.ops.len() < many {
+            let before = into.ops.len();
+            let begin = if self.loops == 0 && self.resume == (0, 0) {
                 &group.begin[..]
             } else {
                 &[]
             };
-            let drawn = self
-                .nodes(group, begin, into)
-                .and_then(|()| self.nodes(group, &group.list, into));
+            let drawn = self.nodes(group, begin, into).and_then(|()| {
+                if goes_through {
+                    self.go_through(group, into, many)
+                } else {
+                    self.nodes(group, &group.list, into).map(|()| true)
+                }
+            });
+            let new = &into.ops[before..];
+            let counts = |op: &&Op| !group.transactions || op.step == END;
+            self.operations += new.iter().filter(counts).count() as u64;
+            if let Ok(false) = drawn {
+                return;
+            }
             self.loops += 1;
-            self.operations += (into.len() - before) as u64;
             let reached = |limit: Option<u64>, now| limit.is_some_and(|limit| now >= limit);
             self.ended = drawn.is_err()
-                || into.len() == before
+                || new.is_empty()
+                || group.once
                 || reached(self.end.operations, self.operations)
                 || reached(self.end.bytes, self.bytes)
                 || reached(self.end.loops, self.loops);
         }
     }
 
-    fn nodes(&mut self, group: &Group, nodes: &[Node], into: &mut Vec<Op>) -> Result<(), NoFile> {
+    pub(super) fn nodes(
+        &mut self,
+        group: &Group,
+        nodes: &[Node],
+        into: &mut Drawn,
+    ) -> Result<(), NoFile> {
         let weights: u64 = nodes.iter().map(|node| u64::from(node.weight)).sum();
         if weights == 0 {
             return nodes
@@ -293,40 +474,67 @@ impl Stream {
         Ok(())
     }
 
-    fn node(&mut self, group: &Group, node: &Node, into: &mut Vec<Op>) -> Result<(), NoFile> {
+    pub(super) fn node(
+        &mut self,
+        group: &Group,
+        node: &Node,
+        into: &mut Drawn,
+    ) -> Result<(), NoFile> {
+        if !self.is_on(node) {
+            return Ok(());
+        }
         for _ in 0..node.repeat {
             match &node.what {
                 What::Nodes(nodes) => self.nodes(group, nodes, into)?,
-                What::Step(number) => {
-                    let step = &group.steps[*number];
-                    // A descriptor is closed before its name is used again.
-                    if let Some(slot) = step.keep
-                        && self.open[slot].is_some()
-                    {
-                        return Err(NoFile);
-                    }
-                    let op = self.step(step).ok_or(NoFile)?;
-                    self.bytes += if step.call == Call::Truncate {
-                        0
-                    } else {
-                        op.length
-                    };
-                    into.push(Op {
-                        step: u32::try_from(*number).unwrap_or(u32::MAX),
-                        ..op
-                    });
-                }
+                What::Each(each, nodes) => self.each(group, each, nodes, into)?,
+                What::Transaction(nodes) => self.transaction(group, nodes, into)?,
+                What::Branch(step, nodes) => self.branch(group, *step, nodes, into)?,
+                What::Step(number) => self.one(group, *number, into)?,
             }
         }
+        Ok(())
+    }
+
+    /// Draws one step.
+    pub(super) fn one(
+        &mut self,
+        group: &Group,
+        number: usize,
+        into: &mut Drawn,
+    ) -> Result<(), NoFile> {
+        let step = &group.steps[number];
+        // A descriptor is closed before its name is used again.
+        if let Some(slot) = step.keep
+            && self.open[slot].is_some()
+        {
+            return Err(NoFile);
+        }
+        let op = match step.place {
+            Place::Named { name, directory } => self.named(step, name, directory, into),
+            _ => self.step(step).ok_or(NoFile)?,
+        };
+        self.bytes += if step.call == Call::Truncate {
+            0
+        } else {
+            op.length
+        };
+        self.outside = true;
+        into.ops.push(Op {
+            step: u32::try_from(number).unwrap_or(u32::MAX),
+            ..op
+        });
         Ok(())
     }
 
     /// Draws one step; none if it finds no file.
     fn step(&mut self, step: &Step) -> Option<Op> {
         let (set, picked, slot) = match step.place {
-            Place::Everything => return Some(op(0)),
+            Place::Everything | Place::Named { .. } => return Some(op(0)),
             Place::Descriptor(slot) => {
                 let open = self.open[slot]?;
+                if open.named && step.call != Call::Close {
+                    return Some(self.on_named(step, slot, open));
+                }
                 (open.set, open.picked, Some(slot))
             }
             Place::Files { set, pick, .. } => match self.place(step, set, pick)? {
@@ -395,7 +603,7 @@ impl Stream {
                 let file = state.new_file(&compiled.layouts[set]);
                 let length = match &step.length {
                     None => 0,
-                    Some(Length::All) => size(file),
+                    Some(Length::All(factor)) => size(file) * factor,
                     Some(Length::Drawn(drawn)) => drawn.draw(&mut self.random),
                 };
                 Ok(state.add(file, length))
@@ -415,14 +623,56 @@ impl Stream {
                 picked,
                 position,
                 plain: !step.access.positioned,
+                named: false,
             });
         }
     }
 
-    fn length(&mut self, step: &Step, set: usize, file: u32) -> u64 {
+    /// The same, of a file that loops have selected.
+    pub(super) fn keep_named(&mut self, slot: usize, set: usize, place: u32) {
+        let picked = Picked {
+            file: place,
+            entry: None,
+            size: 0,
+        };
+        self.open[slot] = Some(Open {
+            set,
+            picked,
+            position: 0,
+            plain: false,
+            named: true,
+        });
+    }
+
+    /// A step on the descriptor of a file that loops have selected.
+    fn on_named(&mut self, step: &Step, slot: usize, open: Open) -> Op {
+        let file = self.values[self.compiled.work.sets[open.set].variable];
+        let mut drawn = op(open.picked.file);
+        match step.call {
+            Call::Read | Call::Write | Call::Append => {
+                let mut position = open.position;
+                let range = self.range(step, open.set, file, Some(&mut position));
+                (drawn.offset, drawn.length) = range;
+                if let Some(open) = &mut self.open[slot] {
+                    open.position = position;
+                }
+            }
+            Call::Truncate => drawn.length = self.length(step, open.set, file),
+            _ => {}
+        }
+        drawn
+    }
+
+    /// A multiple of a length within a file.
+    pub(super) fn random_offset(&mut self, size: u64, length: u64) -> u64 {
+        let unit = length.max(1);
+        self.random.below((size / unit).max(1)) * unit
+    }
+
+    pub(super) fn length(&mut self, step: &Step, set: usize, file: u32) -> u64 {
         let length = match &step.length {
             None => 0,
-            Some(Length::All) => self.compiled.size(set, file),
+            Some(Length::All(factor)) => self.compiled.size(set, file) * factor,
             Some(Length::Drawn(drawn)) => drawn.draw(&mut self.random),
         };
         if step.direct {
@@ -447,10 +697,8 @@ impl Stream {
                 Some(position) if position < size => position,
                 _ => 0,
             },
-            Some(Offset::Random) => {
-                let unit = length.max(1);
-                self.random.below((size / unit).max(1)) * unit
-            }
+            Some(Offset::Random) => self.random_offset(size, length),
+            Some(Offset::Variable(variable)) => u64::from(self.values[variable]) * length,
         };
         if offset == AT_POSITION {
             self.appended += length;
@@ -512,37 +760,29 @@ impl Stream {
     }
 
     /// An operation as lines of text: with its paths, its offset and its length.
-    pub fn operations(&self, op: &Op) -> Vec<Operation> {
+    pub fn operations(&self, op: &Op, values: &[u32]) -> Vec<Operation> {
         let compiled = &self.compiled;
         let group = &compiled.work.groups[self.group];
-        let step = &group.steps[op.step as usize];
+        let Some(step) = group.steps.get(op.step as usize) else {
+            return Vec::new();
+        };
+        let (mut path, mut to) = (Vec::new(), Vec::new());
+        compiled.put_path(step, op, self.worker, values, &mut path);
+        compiled.put_other(step, op, values, &mut to);
+        let text = |path: Vec<u8>| {
+            String::from_utf8_lossy(&path)
+                .trim_end_matches('/')
+                .to_owned()
+        };
+        let (path, to) = (text(path), text(to));
         let is_alone = compiled.work.workers() == 1;
         let name = |slot: usize| match &group.descriptors[slot] {
             name if is_alone => name.clone(),
             name => format!("{name}-{}", self.worker + 1),
         };
-        let path = match step.place {
-            Place::Files { set, directory, .. } => match (step.call, directory) {
-                (Call::Mkdir | Call::Rmdir, _) => {
-                    let mut path = Vec::new();
-                    compiled.layouts[set].put_made(self.worker, op.file, &mut path);
-                    String::from_utf8_lossy(&path).into_owned()
-                }
-                (_, true) => {
-                    let path = compiled.layouts[set].directory(op.file);
-                    path.trim_end_matches('/').to_owned()
-                }
-                (_, false) => compiled.path(set, op.file),
-            },
-            _ => String::new(),
-        };
         let target = match step.place {
             Place::Descriptor(slot) => Target::Descriptor(name(slot)),
             _ => Target::Path(path.clone()),
-        };
-        let to = || {
-            step.to
-                .map_or_else(String::new, |(set, _)| compiled.path(set, op.to))
         };
         let kind = match (step.direct, step.dsync) {
             (true, _) => WriteKind::Direct,
@@ -589,16 +829,14 @@ impl Stream {
                 length: op.length,
             },
             Call::Stat => Operation::Stat { target },
+            // Whether the file exists depends on the steps before, and nothing changes.
+            Call::Lookup => return Vec::new(),
+            // Programs have no devices: an empty file takes the name.
+            Call::Mknod => Operation::Create { path },
             Call::Fsync => Operation::Fsync { target },
             Call::Fdatasync => Operation::Fdatasync { target },
-            Call::Rename => Operation::Rename {
-                from: path,
-                to: to(),
-            },
-            Call::Link => Operation::Link {
-                from: target,
-                to: to(),
-            },
+            Call::Rename => Operation::Rename { from: path, to },
+            Call::Link => Operation::Link { from: target, to },
             Call::Unlink => Operation::Unlink { path },
             Call::Mkdir => Operation::Mkdir { path },
             Call::Rmdir => Operation::Rmdir { path },
@@ -608,7 +846,7 @@ impl Stream {
     }
 }
 
-fn op(file: u32) -> Op {
+pub(super) fn op(file: u32) -> Op {
     Op {
         step: 0,
         file,
@@ -622,9 +860,10 @@ fn op(file: u32) -> Op {
 pub fn lines(work: &Work, settings: &Settings, first: usize) -> Vec<Vec<Operation>> {
     let compiled = Arc::new(Compiled::new(work, settings));
     let lines = compiled.streams().into_iter().map(|mut stream| {
-        let mut ops = Vec::new();
-        stream.draw(&mut ops, first);
-        let lines = ops.iter().flat_map(|op| stream.operations(op));
+        let mut drawn = Drawn::default();
+        stream.draw(&mut drawn, first);
+        let lines = drawn.ops.iter();
+        let lines = lines.flat_map(|op| stream.operations(op, &drawn.values));
         lines.take(first).collect()
     });
     lines.collect()

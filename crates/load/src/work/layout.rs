@@ -110,8 +110,9 @@ impl Layout {
     }
 }
 
+/// Appends a number in at least seven digits.
 #[inline]
-fn put_number(mut number: u32, into: &mut Vec<u8>) {
+pub(super) fn put_number(mut number: u32, into: &mut Vec<u8>) {
     let start = into.len();
     let mut digits = 0;
     while number > 0 || digits < DIGITS {

@@ -1,29 +1,42 @@
 //! Workloads as data: file sets, workers and their steps, read from a file that a user writes.
 //!
-//! `file` reads the text, `step` one line of it. `compile` draws the operations of each worker from
-//! a seed, before any clock starts; `phases::work` performs them, and an operation of
-//! `fsdyno_crash` is their text.
+//! `file` reads the text, `step` one line of it, `family` the parameters and phases of a file.
+//! `compile` draws the operations of each worker from a seed, before any clock starts; `loops` those
+//! of loops over files. `phases::work` performs them, and an operation of `fsdyno_crash` is their
+//! text.
 
 mod compile;
+mod each;
 mod error;
+mod expression;
+mod family;
 mod file;
 pub mod filebench;
 mod layout;
+mod loops;
+mod names;
 mod program;
+mod relation;
 mod state;
 mod step;
 mod summary;
 
-pub(crate) use compile::{AT_POSITION, Compiled, Op, Stream};
+pub(crate) use compile::{AT_POSITION, BEGIN, Compiled, Drawn, Op, Stream};
 pub use compile::{Settings, lines};
 pub use error::WorkError;
-pub(crate) use layout::Layout;
+pub use expression::Values;
+pub(crate) use family::Family;
+pub(crate) use file::ParameterTable;
 pub use program::program;
 pub(crate) use step::{Access, Call, Place, Step};
 pub use summary::{StepCount, Summary};
 
+use each::{Each, Only};
 use fsdyno_datasets::distribution::Distribution;
+use fsdyno_model::capability::NameRule;
 use fsdyno_model::units::Nanos;
+use names::{NamedPath, Template};
+use relation::Relation;
 
 /// The maximum number of files of a set, and of workers of all groups.
 const MOST_FILES: u64 = 100_000_000;
@@ -36,13 +49,23 @@ pub struct Work {
     pub title: Option<String>,
     /// The figure that contenders are judged by, if the file names one.
     pub judge: Option<String>,
+    /// Directories that exist at the start, besides those of the sets.
+    pub(crate) directories: Vec<Template>,
+    /// The names of variables: sets, relations, and those of loops.
+    pub(crate) variables: Vec<String>,
     /// The files.
     pub(crate) sets: Vec<FileSet>,
+    /// The names of their files.
+    pub(crate) names: Vec<NamedPath>,
     /// The workers.
     pub(crate) groups: Vec<Group>,
 }
 
 /// Files of one purpose.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent properties, two of which follow from the steps"
+)]
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct FileSet {
     pub name: String,
@@ -61,6 +84,15 @@ pub(crate) struct FileSet {
     /// Whether a step creates, renames, truncates or removes its files. Then each worker works on its
     /// share, so that the operations do not depend on the order in which workers run.
     pub divided: bool,
+    /// Whether loops select its files; else each step does.
+    pub looped: bool,
+    /// The variable with the number of a file.
+    pub variable: usize,
+    pub relations: Vec<Relation>,
+    /// Whether the sizes fill their distribution evenly.
+    pub spread: bool,
+    /// The seed of its draws, if they are those of another name.
+    pub seed: Option<String>,
 }
 
 /// Workers with the same steps.
@@ -76,6 +108,10 @@ pub(crate) struct Group {
     /// What each worker repeats.
     pub list: Vec<Node>,
     pub end: End,
+    /// Whether they end after one pass: it goes through files, and nothing else ends it.
+    pub once: bool,
+    /// Whether transactions are counted; else each operation is.
+    pub transactions: bool,
 }
 
 /// A step, or several in order.
@@ -84,6 +120,8 @@ pub(crate) struct Node {
     /// The share of this node among its neighbours; 0 if all are done, in order.
     pub weight: u32,
     pub repeat: u32,
+    /// The part of a loop that it is done for; none for all.
+    pub only: Option<Only>,
     pub what: What,
 }
 
@@ -92,6 +130,12 @@ pub(crate) enum What {
     /// The step of this number.
     Step(usize),
     Nodes(Vec<Node>),
+    /// Steps that are done for each of some files.
+    Each(Each, Vec<Node>),
+    /// Steps that count as one operation.
+    Transaction(Vec<Node>),
+    /// A step that looks for a file, and what follows if that is as it expects.
+    Branch(usize, Vec<Node>),
 }
 
 /// When the workers of a group end: at the first of these, after a whole pass through their steps.
@@ -139,6 +183,27 @@ impl Work {
         calls.sort_unstable();
         calls.dedup();
         calls.into_iter().map(Call::name).collect()
+    }
+
+    /// Whether it changes the file system.
+    pub(crate) fn writes(&self) -> bool {
+        self.does(|step| step.call.writes())
+    }
+
+    /// Whether transactions are counted instead of operations.
+    pub(crate) fn has_transactions(&self) -> bool {
+        self.groups.iter().any(|group| group.transactions)
+    }
+
+    /// Replaces signs that names do not have.
+    pub(crate) fn adapt(&mut self, rule: &NameRule) {
+        for name in &mut self.names {
+            name.path.adapt(rule);
+            name.directory.adapt(rule);
+        }
+        for directory in &mut self.directories {
+            directory.adapt(rule);
+        }
     }
 
     /// Whether a step does this.

@@ -1,8 +1,7 @@
 //! A workload as a program of a crash test.
 
-use super::compile::{Compiled, Settings};
-use super::layout::Layout;
-use super::{Op, Stream, Work};
+use super::Work;
+use super::compile::{Compiled, Drawn, Settings};
 use fsdyno_crash::operation::WriteKind;
 use fsdyno_crash::{Operation, Program, Target};
 use std::collections::{BTreeSet, VecDeque};
@@ -15,20 +14,21 @@ const UNIT: u64 = 16;
 /// at first. Lengths are rounded up to the unit of programs.
 pub fn program(work: &Work, settings: &Settings, most: usize) -> Program {
     let compiled = Arc::new(Compiled::new(work, settings));
-    let mut workers: Vec<(Stream, VecDeque<Op>)> = compiled
+    let mut workers: Vec<VecDeque<Vec<Operation>>> = compiled
         .streams()
         .into_iter()
         .map(|mut stream| {
-            let mut ops = Vec::new();
-            stream.draw(&mut ops, most);
-            (stream, ops.into())
+            let mut drawn = Drawn::default();
+            stream.draw(&mut drawn, most);
+            let ops = drawn.ops.iter().take(most);
+            let lines = ops.map(|op| stream.operations(op, &drawn.values));
+            lines.filter(|lines| !lines.is_empty()).collect()
         })
         .collect();
     let mut operations = Vec::new();
-    while operations.len() < most && workers.iter().any(|(_, ops)| !ops.is_empty()) {
-        for (stream, ops) in &mut workers {
-            let op = ops.pop_front();
-            operations.extend(op.iter().flat_map(|op| stream.operations(op)));
+    while operations.len() < most && workers.iter().any(|ops| !ops.is_empty()) {
+        for ops in &mut workers {
+            operations.extend(ops.pop_front().into_iter().flatten());
         }
     }
     operations.truncate(most);
@@ -42,7 +42,7 @@ pub fn program(work: &Work, settings: &Settings, most: usize) -> Program {
 fn setup(compiled: &Compiled) -> Vec<Operation> {
     let mut setup = Vec::new();
     let mut made = BTreeSet::new();
-    for directory in compiled.layouts.iter().flat_map(Layout::directories) {
+    for directory in compiled.directories() {
         for (end, _) in directory.match_indices('/') {
             let path = directory[..end].to_owned();
             if made.insert(path.clone()) {

@@ -2,7 +2,7 @@
 
 use super::layout::Layout;
 use super::step::Pick;
-use fsdyno_model::random::Random;
+use fsdyno_model::random::{Random, shuffle};
 use std::ops::Range;
 
 /// A file that exists. Removed files leave a gap until there are many.
@@ -49,16 +49,17 @@ pub(super) struct SetState {
 
 /// The law of Zipf with exponent 1 over places in a random order.
 #[derive(Debug)]
-struct Popularity {
+pub(super) struct Popularity {
     sums: Vec<f64>,
     places: Vec<u32>,
 }
 
 impl Popularity {
-    fn new(count: usize, random: &mut Random) -> Self {
+    /// The law over so many places; `bits` returns 64 random bits.
+    pub fn new(count: usize, bits: impl FnMut() -> u64) -> Self {
         let mut sum = 0.0;
         let mut places: Vec<u32> = (0..).take(count.max(1)).collect();
-        random.shuffle(&mut places);
+        shuffle(&mut places, bits);
         let sums = (1..=places.len()).map(|rank| {
             sum += 1.0 / rank as f64;
             sum
@@ -69,9 +70,10 @@ impl Popularity {
         }
     }
 
-    fn draw(&self, random: &mut Random) -> usize {
+    /// The place of a number between 0 and 1.
+    pub fn draw(&self, unit: f64) -> usize {
         let sum = self.sums.last().copied().unwrap_or(1.0);
-        let drawn = random.unit() * sum;
+        let drawn = unit * sum;
         let rank = self.sums.partition_point(|until| *until <= drawn);
         self.places[rank.min(self.places.len() - 1)] as usize
     }
@@ -99,7 +101,7 @@ impl SetState {
         } else {
             Vec::new()
         };
-        let popularity = zipf.map(|random| Popularity::new(exist.len(), random));
+        let popularity = zipf.map(|random| Popularity::new(exist.len(), || random.next_u64()));
         let live = entries.iter().map(|entry| space(entry.size)).sum();
         Self {
             worker,
@@ -136,7 +138,7 @@ impl SetState {
             Pick::Zipf => self
                 .popularity
                 .as_ref()
-                .map_or(0, |law| law.draw(random) % length),
+                .map_or(0, |law| law.draw(random.unit()) % length),
             Pick::InOrder => self.cursor % length,
             Pick::Newest => length - 1,
             _ => loop {
@@ -179,7 +181,7 @@ impl SetState {
             Pick::Zipf => self
                 .popularity
                 .as_ref()
-                .map_or(0, |law| law.draw(random) % count),
+                .map_or(0, |law| law.draw(random.unit()) % count),
             Pick::InOrder => {
                 self.cursor += 1;
                 (self.cursor - 1) % count

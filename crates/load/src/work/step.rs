@@ -1,6 +1,8 @@
 //! One step: a line like those of crash programs, in which a file may be any of a set, and a size
 //! any of a distribution.
 
+use super::FileSet;
+use super::names::NamedPath;
 use fsdyno_datasets::distribution::Distribution;
 use fsdyno_model::closest_name;
 use fsdyno_model::units::Bytes;
@@ -9,7 +11,7 @@ use fsdyno_model::units::Bytes;
 const BLOCK: usize = 128 << 10;
 
 /// The forms of all steps, for messages and help.
-pub(super) const FORMS: [(&str, Call, &str); 17] = [
+pub(super) const FORMS: [(&str, Call, &str); 19] = [
     ("create", Call::Create, "create FILES [SIZE] [as NAME]"),
     ("open", Call::Open, "open FILES as NAME"),
     ("close", Call::Close, "close NAME"),
@@ -27,6 +29,8 @@ pub(super) const FORMS: [(&str, Call, &str); 17] = [
     ("rmdir", Call::Rmdir, "rmdir FILES/"),
     ("list", Call::List, "list FILES/"),
     ("syncfs", Call::Syncfs, "syncfs"),
+    ("lookup", Call::Lookup, "lookup FILES"),
+    ("mknod", Call::Mknod, "mknod FILES"),
 ];
 
 /// What a step does.
@@ -49,6 +53,10 @@ pub(crate) enum Call {
     Rmdir,
     List,
     Syncfs,
+    /// A `stat` of a name that may not exist.
+    Lookup,
+    /// A character device with the number 0:0, which hides a file of a lower layer (overlayfs.rst).
+    Mknod,
 }
 
 impl Call {
@@ -64,7 +72,7 @@ impl Call {
     pub fn changes_names(self) -> bool {
         matches!(
             self,
-            Self::Create | Self::Truncate | Self::Rename | Self::Link | Self::Unlink
+            Self::Create | Self::Truncate | Self::Rename | Self::Link | Self::Unlink | Self::Mknod
         )
     }
 
@@ -84,6 +92,8 @@ pub(crate) enum Place {
         pick: Pick,
         directory: bool,
     },
+    /// A name of the file that a loop has selected, or its directory.
+    Named { name: usize, directory: bool },
     /// The descriptor of this number.
     Descriptor(usize),
     /// The whole file system.
@@ -124,13 +134,15 @@ pub(crate) enum Offset {
     Random,
     /// Where the one before it ended; at the end of the file, at its start.
     Next,
+    /// So many lengths from the start as this variable says.
+    Variable(usize),
 }
 
 /// The length of a transfer.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Length {
-    /// The size that the set draws for the file.
-    All,
+    /// The size that the set draws for the file, times this.
+    All(u64),
     Drawn(Distribution),
 }
 
@@ -156,6 +168,10 @@ pub(crate) struct Step {
     pub place: Place,
     /// The new name of `rename` and `link`: a set and the choice in it.
     pub to: Option<(usize, Pick)>,
+    /// The same, a name of the file that a loop has selected.
+    pub to_name: Option<usize>,
+    /// Whether the steps that follow a lookup are done if it finds a file; none if nothing follows.
+    pub expects: Option<bool>,
     pub offset: Option<Offset>,
     pub length: Option<Length>,
     /// The descriptor that stays open.
@@ -172,9 +188,11 @@ pub(crate) struct Step {
     pub text: String,
 }
 
-/// Reads steps: the names of sets and of descriptors.
+/// Reads steps: the names of sets, of their files, of variables, and of descriptors.
 pub(super) struct StepReader<'a> {
-    pub sets: &'a [String],
+    pub sets: &'a [FileSet],
+    pub names: &'a [NamedPath],
+    pub variables: &'a [String],
     pub descriptors: &'a mut Vec<String>,
 }
 
@@ -221,6 +239,8 @@ impl StepReader<'_> {
             call,
             place: Place::Everything,
             to: None,
+            to_name: None,
+            expects: None,
             offset: None,
             length: None,
             keep: None,
@@ -231,43 +251,23 @@ impl StepReader<'_> {
             think: 0,
             text: words.join(" "),
         };
-        match call {
-            Call::Syncfs => {}
-            Call::Close => step.place = Place::Descriptor(self.descriptor(line.word("NAME")?)?),
-            Call::Create | Call::Open | Call::Unlink | Call::Rename | Call::Link => {
-                let usual = if call == Call::Create {
-                    Pick::New
-                } else {
-                    Pick::Random
-                };
-                step.place = self.files(line.word("FILES")?, usual)?;
-            }
-            Call::Mkdir | Call::Rmdir | Call::List => {
-                let usual = if call == Call::Mkdir {
-                    Pick::New
-                } else {
-                    Pick::Random
-                };
-                let Place::Files { set, pick, .. } = self.files(line.word("FILES/")?, usual)?
-                else {
-                    return Err(line.wrong("it takes a directory of files"));
-                };
-                step.place = Place::Files {
-                    set,
-                    pick,
-                    directory: true,
-                };
-            }
-            _ => step.place = self.target(line.word("TARGET")?)?,
-        }
+        step.place = self.place(call, &mut line)?;
         match call {
             Call::Rename | Call::Link => match self.files(line.word("FILES")?, Pick::New)? {
                 Place::Files {
                     set,
                     pick: pick @ (Pick::New | Pick::Same),
                     directory: false,
-                } => step.to = Some((set, pick)),
-                _ => return Err(line.wrong("the new name is `FILES:new` or `FILES:same`")),
+                } if matches!(step.place, Place::Files { .. }) => step.to = Some((set, pick)),
+                Place::Named {
+                    name,
+                    directory: false,
+                } if matches!(step.place, Place::Named { .. }) => step.to_name = Some(name),
+                _ => {
+                    return Err(line.wrong(
+                        "the new name is `FILES:new`, `FILES:same` or a name of the same loop",
+                    ));
+                }
             },
             Call::Create => {
                 step.length = match line.peek() {
@@ -284,7 +284,7 @@ impl StepReader<'_> {
             }
             Call::Read if line.peek().is_none() => {}
             Call::Read | Call::Write => {
-                step.offset = Some(offset(line.word("OFFSET")?)?);
+                step.offset = Some(self.offset(line.word("OFFSET")?)?);
                 step.length = Some(length(line.word("SIZE")?)?);
             }
             Call::Append | Call::Truncate => step.length = Some(length(line.word("SIZE")?)?),
@@ -297,6 +297,37 @@ impl StepReader<'_> {
         .and_then(check)
     }
 
+    /// The object of a step.
+    fn place(&self, call: Call, line: &mut Line<'_>) -> Result<Place, String> {
+        let usual = if matches!(call, Call::Create | Call::Mkdir) {
+            Pick::New
+        } else {
+            Pick::Random
+        };
+        match call {
+            Call::Syncfs => Ok(Place::Everything),
+            Call::Close => self.descriptor(line.word("NAME")?).map(Place::Descriptor),
+            Call::Create
+            | Call::Open
+            | Call::Unlink
+            | Call::Rename
+            | Call::Link
+            | Call::Lookup
+            | Call::Mknod => self.files(line.word("FILES")?, usual),
+            Call::Mkdir | Call::Rmdir | Call::List => {
+                Ok(match self.files(line.word("FILES/")?, usual)? {
+                    Place::Files { set, pick, .. } => Place::Files {
+                        set,
+                        pick,
+                        directory: true,
+                    },
+                    place => place,
+                })
+            }
+            _ => self.target(line.word("TARGET")?),
+        }
+    }
+
     /// A set of files and the choice in it: `mail`, `mail:newest`, `mail:same/`.
     fn files(&self, word: &str, usual: Pick) -> Result<Place, String> {
         let directory = word.ends_with('/');
@@ -304,9 +335,18 @@ impl StepReader<'_> {
         let (name, pick) = word
             .split_once(':')
             .map_or((word, None), |(name, pick)| (name, Some(pick)));
-        let set = self.sets.iter().position(|set| set == name);
+        if let (Some(name), None) = (self.names.iter().position(|one| one.name == name), pick) {
+            return Ok(Place::Named { name, directory });
+        }
+        let is_picked = |set: &&FileSet| !set.looped;
+        let set = self
+            .sets
+            .iter()
+            .position(|set| !set.looped && set.name == name);
         let set = set.ok_or_else(|| {
-            let names = self.sets.iter().map(String::as_str);
+            let sets = self.sets.iter().filter(is_picked);
+            let names = sets.map(|set| set.name.as_str());
+            let names = names.chain(self.names.iter().map(|one| one.name.as_str()));
             let near = closest_name(name, names.clone());
             let known: Vec<String> = names.map(|name| format!("`{name}`")).collect();
             match near.first() {
@@ -333,6 +373,24 @@ impl StepReader<'_> {
             pick,
             directory,
         })
+    }
+
+    fn offset(&self, word: &str) -> Result<Offset, String> {
+        let variable = self.variables.iter().position(|name| name == word);
+        match (word, variable) {
+            ("random", _) => Ok(Offset::Random),
+            ("next", _) => Ok(Offset::Next),
+            (_, Some(variable)) => Ok(Offset::Variable(variable)),
+            (number, None) => {
+                let bytes: Result<Bytes, _> = number.parse();
+                let bytes = bytes.map_err(|_| {
+                    format!(
+                        "`{number}` is no offset: write a size, `random`, `next` or the set of a loop"
+                    )
+                })?;
+                Ok(Offset::At(bytes.0))
+            }
+        }
     }
 
     fn target(&self, word: &str) -> Result<Place, String> {
@@ -389,15 +447,25 @@ fn check(step: Step) -> Result<Step, String> {
                 format!("`{name}` makes a new file: write `new`, or leave the choice out")
             })
         }
-        Some((_, true)) => match call {
-            Call::Stat | Call::Fsync | Call::Mkdir | Call::Rmdir | Call::List => Ok(step),
-            _ => Err(format!(
-                "`{}` takes no directory: leave the `/` out",
-                call.name()
-            )),
+        Some((_, true)) if !takes_directory(call) => Err(no_directory(call)),
+        _ => match step.place {
+            Place::Named {
+                directory: true, ..
+            } if !takes_directory(call) => Err(no_directory(call)),
+            _ => Ok(step),
         },
-        _ => Ok(step),
     }
+}
+
+fn takes_directory(call: Call) -> bool {
+    matches!(
+        call,
+        Call::Stat | Call::Fsync | Call::Mkdir | Call::Rmdir | Call::List
+    )
+}
+
+fn no_directory(call: Call) -> String {
+    format!("`{}` takes no directory: leave the `/` out", call.name())
 }
 
 /// The words of a line that are left, and its form.
@@ -426,23 +494,16 @@ impl<'a> Line<'a> {
     }
 }
 
-fn offset(word: &str) -> Result<Offset, String> {
-    match word {
-        "random" => Ok(Offset::Random),
-        "next" => Ok(Offset::Next),
-        number => {
-            let bytes: Result<Bytes, _> = number.parse();
-            let bytes = bytes.map_err(|_| {
-                format!("`{number}` is no offset: write a size, `random` or `next`")
-            })?;
-            Ok(Offset::At(bytes.0))
-        }
-    }
-}
-
 fn length(word: &str) -> Result<Length, String> {
-    if word == "all" {
-        return Ok(Length::All);
+    if let Some(factor) = word.strip_prefix("all") {
+        let factor = match factor.strip_prefix('*') {
+            None if factor.is_empty() => Some(1),
+            factor => factor.and_then(|factor| factor.parse().ok()),
+        };
+        let factor = factor.filter(|factor| (1..=1000).contains(factor));
+        return factor
+            .map(Length::All)
+            .ok_or_else(|| format!("`{word}` is no size: write `all`, or as `all*3`"));
     }
     word.parse().map(Length::Drawn).map_err(|error: String| {
         error.replace("write SIZE", "write `all` (the size of the file), SIZE")

@@ -1,8 +1,8 @@
 //! What a workload will do: its operations and bytes, counted before it runs.
 
-use super::compile::{Compiled, Settings};
+use super::Work;
+use super::compile::{Compiled, Drawn, Settings};
 use super::step::Call;
-use super::{Op, Work};
 use fsdyno_model::units::{Bytes, Nanos};
 use std::sync::Arc;
 
@@ -56,7 +56,7 @@ impl Summary {
         });
         let mut groups: Vec<Vec<StepCount>> = counts.collect();
         let mut streams = compiled.streams();
-        let mut ops: Vec<Op> = Vec::new();
+        let mut ops = Drawn::default();
         for stream in &mut streams {
             let group = &compiled.work.groups[stream.group];
             let most = if group.end.time.is_some() {
@@ -68,12 +68,15 @@ impl Summary {
             while !stream.ended && drawn < most {
                 ops.clear();
                 stream.draw(&mut ops, PIECE.min(most));
-                drawn += ops.len();
-                for op in &ops {
-                    let count = &mut groups[stream.group][op.step as usize];
-                    count.operations += 1;
-                    if group.steps[op.step as usize].call != Call::Truncate {
-                        count.bytes.0 += op.length;
+                drawn += ops.ops.len();
+                for op in &ops.ops {
+                    let number = op.step as usize;
+                    if let Some(step) = group.steps.get(number) {
+                        let count = &mut groups[stream.group][number];
+                        count.operations += 1;
+                        if step.call != Call::Truncate {
+                            count.bytes.0 += op.length;
+                        }
                     }
                 }
             }

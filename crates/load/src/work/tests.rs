@@ -3,8 +3,10 @@
 use super::*;
 use crate::engines::sync::SystemCalls;
 use crate::job::Job;
-use crate::phases::work::{WorkPhase, prepare};
+use crate::phases::work::{Planned, WorkPhase, prepare};
 use fsdyno_model::cancel::CancelToken;
+use fsdyno_model::evidence::CacheState;
+use fsdyno_model::plan::PhasePlan;
 
 const VARMAIL: &str = r#"
 title = "mail server"
@@ -43,14 +45,43 @@ fn work(text: &str) -> Work {
     text.parse().unwrap_or_else(|error| panic!("{error}"))
 }
 
+/// A phase of a workload.
+fn planned(text: &str, phase: &str, settings: &Settings) -> Planned {
+    let pairs = [
+        ("text", text.to_owned()),
+        ("phase", phase.to_owned()),
+        ("seed", settings.seed.to_string()),
+        ("permille", settings.permille.to_string()),
+        (
+            "operations",
+            settings
+                .operations
+                .map_or_else(String::new, |many| many.to_string()),
+        ),
+    ];
+    let plan = PhasePlan {
+        label: "work".to_owned(),
+        kind: "work".to_owned(),
+        cache: CacheState::default(),
+        pattern: None,
+        parameters: (pairs.into_iter())
+            .filter(|(_, value)| !value.is_empty())
+            .map(|(name, value)| (name.to_owned(), value))
+            .collect(),
+        judge: None,
+    };
+    let planned = crate::phases::work::planned(&plan, 1, NameRule::BYTES);
+    planned.unwrap_or_else(|error| panic!("{error}")).unwrap()
+}
+
 /// Runs a workload in a directory; returns the tally of its operations and bytes.
 fn run(text: &str, settings: &Settings) -> (tempfile::TempDir, u64, u64) {
     let folder = tempfile::tempdir().unwrap();
     let stop = CancelToken::new();
     let job = Job::bare(folder.path(), &stop);
-    let work = work(text);
-    prepare(&work, settings, &job).unwrap();
-    let mut phase = WorkPhase::new(&work, settings);
+    let planned = planned(text, "", settings);
+    prepare(&planned, &job).unwrap();
+    let mut phase = WorkPhase::new(&planned.work().unwrap(), &planned);
     let tally = phase.run(&mut SystemCalls::default(), &job);
     let tally = tally.unwrap_or_else(|error| panic!("{error}"));
     (folder, tally.files, tally.bytes.0)
@@ -169,6 +200,159 @@ steps = ["create tmp", "rmdir tmp/", "create tmp"]
         assert_eq!(performed.failed, None, "{text}");
     }
     assert_eq!(tree(shadow.path()), tree(&folder.path().join("work")));
+}
+
+const LOOPS: &str = r#"
+parameters = [{ name = "files", about = "files", default = 40, scaled = 1 }]
+directories = ["d{group}/old", "d{group}/new"]
+
+[[files]]
+name = "file"
+count = "files"
+size = "uniform(1, 9K)"
+of = { group = "random(7)" }
+names.old = "d{group}/old/f{file}"
+names.new = "d{group}/new/f{file}"
+
+[[files]]
+name = "request"
+count = "2 * files"
+of = { file = "zipf(files)" }
+
+[[phases]]
+name = "make"
+about = "makes them"
+[[phases.workers]]
+count = 3
+steps = [{ each = "file", transaction = ["create old all"] }]
+
+[[phases]]
+name = "use"
+about = "uses them"
+after = ["make"]
+[[phases.workers]]
+steps = [
+  { each = "group", steps = [
+    "list old/",
+    { each = "file[::2]", transaction = ["read old", "rename old new"] },
+    { each = "file", steps = [{ on = "file[-1:]", do = "fsync new/" }] },
+  ] },
+  { each = "request", transaction = [
+    { do = "lookup new", found = ["append new all*2"] },
+    { do = "lookup new", absent = ["stat old"] },
+  ] },
+]
+"#;
+
+#[test]
+fn loops_go_through_the_files_of_their_groups_and_the_earlier_phases_make_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let stop = CancelToken::new();
+    let job = Job::bare(folder.path(), &stop);
+    let half = Settings {
+        permille: 500,
+        ..Settings::default()
+    };
+    let used = planned(LOOPS, "use", &half);
+    prepare(&used, &job).unwrap();
+    let files = |part: &str| {
+        let all = tree(&folder.path().join("work")).into_iter();
+        let all = all.filter(|(name, _)| name.contains(part));
+        all.collect::<Vec<_>>()
+    };
+    let made = files("/old/f");
+    assert_eq!((made.len(), files("/new/f").len()), (20, 0));
+    let mut phase = WorkPhase::new(&used.work().unwrap(), &used);
+    let tally = phase.run(&mut SystemCalls::default(), &job).unwrap();
+    let (old, new) = (files("/old/f"), files("/new/f"));
+    assert_eq!(old.len() + new.len(), 20);
+    // Of each group every second file, beginning with the first.
+    let mut groups = std::collections::BTreeMap::<&str, (usize, usize)>::new();
+    for (name, _) in &made {
+        let (group, _) = name.split_once("/old/").unwrap();
+        let (all, renamed) = groups.entry(group).or_default();
+        *all += 1;
+        *renamed += usize::from(!old.iter().any(|(one, _)| one == name));
+    }
+    assert!(
+        groups
+            .values()
+            .all(|(all, renamed)| all.div_ceil(2) == *renamed),
+        "{groups:?}"
+    );
+    assert_eq!(tally.files, new.len() as u64 + 40);
+    let size = |files: &[(String, u64)]| files.iter().map(|(_, size)| size).sum::<u64>();
+    assert!(size(&new) + size(&old) > size(&made));
+}
+
+#[test]
+fn a_mistake_in_a_loop_is_explained_with_its_place() {
+    LOOPS.parse::<Work>().unwrap();
+    for (from, to, place, message) in [
+        (
+            "each = \"group\"",
+            "each = \"grop\"",
+            "\"grop\"",
+            "did you mean `group`?",
+        ),
+        ("file[::2]", "file[::0]", "\"file[::0]\"", "is no slice"),
+        (
+            "file[-1:]",
+            "request[1:]",
+            "\"request[1:]\"",
+            "no loop around this step",
+        ),
+        (
+            "list old/",
+            "read old",
+            "\"read old\"",
+            "`file` has no value here",
+        ),
+        (
+            "{group}/old/f{file}",
+            "{grop}/old/f{file}",
+            "\"create old all\"",
+            "`grop` has no value",
+        ),
+        (
+            "[\"d{group}/old\"",
+            "[\"d{grop}/old\"",
+            "\"d{grop}/old\"",
+            "is a relation of one set",
+        ),
+        ("random(7)", "random 7", "\"random 7\"", "is no relation"),
+        (
+            "2 * files",
+            "2 * fils",
+            "\"2 * fils\"",
+            "`fils` is no parameter; parameters are files",
+        ),
+        (
+            "after = [\"make\"]",
+            "after = [\"made\"]",
+            "\"made\"",
+            "did you mean `make`?",
+        ),
+        (
+            "lookup new\", found",
+            "stat new\", found",
+            "{ do",
+            "only a step `lookup`",
+        ),
+        ("all*2", "all*x", "\"append", "as `all*3`"),
+        (
+            "default = 40",
+            "default = true",
+            "true",
+            "the default value is no number",
+        ),
+    ] {
+        let text = LOOPS.replacen(from, to, 1);
+        let error = text.parse::<Work>().expect_err(&text);
+        assert!(error.to_string().contains(message), "{to}: {error}");
+        let at = &text[error.span.clone()];
+        assert!(at.starts_with(place), "{to}: {at}: {error}");
+    }
 }
 
 #[test]
@@ -296,7 +480,7 @@ fn a_mistake_is_explained_with_its_place() {
             "give it present = \"0%\"",
         ),
         ("count = 10", "cuont = 10", "cuont", "did you mean `count`?"),
-        ("count = 10", "count = -1", "-1", "u64"),
+        ("count = 10", "count = -1", "-1", "-1 is out of range"),
         ("\"a\"", "\"a/b\"", "\"a/b\"", "no part of a file name"),
         (
             "loops = 1\n",

@@ -1,8 +1,9 @@
 //! The workers of a workload: threads that perform their operations one after the other.
 
-use super::HOME;
+use super::Planned;
 use crate::clock;
 use crate::engines::listing::Listing;
+use crate::engines::meta::Kind;
 use crate::engines::null::Facts;
 use crate::engines::{Calls, DataFile, Target};
 use crate::error::LoadError;
@@ -13,7 +14,9 @@ use crate::phases::latency::Latencies;
 use crate::phases::ready::below;
 use crate::phases::timeline::TimelineRecorder;
 use crate::phases::{Job, op, own_descriptors};
-use crate::work::{AT_POSITION, Access, Call, Compiled, Op, Place, Settings, Step, Stream, Work};
+use crate::work::{
+    AT_POSITION, Access, BEGIN, Call, Compiled, Drawn, Op, Place, Step, Stream, Work,
+};
 use fsdyno_model::sample::Tally;
 use fsdyno_model::timeline::LatencyDistribution;
 use std::ffi::CStr;
@@ -25,11 +28,15 @@ pub(super) const MODE: u32 = 0o644;
 const DIRECTORY_MODE: u32 = 0o755;
 /// The operations that a worker draws at a time while the clock runs, if it ends by time.
 const REFILL: usize = 1 << 14;
+/// The operations that a worker draws before the clock starts, if it goes through files. With more,
+/// they would take much memory.
+const MOST: usize = 1 << 21;
 
 /// A workload with its operations and buffers, made before its clock starts.
 #[derive(Debug)]
 pub(crate) struct WorkPhase {
     compiled: Arc<Compiled>,
+    home: &'static CStr,
     workers: Vec<Worker>,
 }
 
@@ -37,7 +44,7 @@ pub(crate) struct WorkPhase {
 #[derive(Debug)]
 struct Worker {
     stream: Stream,
-    ops: Vec<Op>,
+    ops: Drawn,
     /// Random bytes, from which files are filled.
     data: Buffer,
     /// The destination of reads.
@@ -55,15 +62,15 @@ impl Worker {
         let group = &compiled.work.groups[stream.group];
         let block = group.steps.iter().map(|step| step.block).max();
         let block = block.unwrap_or(BUFFER);
-        let mut ops = Vec::new();
-        let many = if group.end.time.is_some() {
-            REFILL
-        } else {
-            usize::MAX
+        let mut ops = Drawn::default();
+        let many = match group.end.time {
+            Some(_) => REFILL,
+            None if group.once => MOST,
+            None => usize::MAX,
         };
         stream.draw(&mut ops, many);
         let mut calls: Vec<Option<Latencies>> = (0..Call::COUNT).map(|_| None).collect();
-        for step in &group.steps {
+        for step in group.steps.iter().filter(|_| !group.transactions) {
             calls[step.call as usize] = Some(Latencies::new());
         }
         Self {
@@ -82,12 +89,13 @@ impl Worker {
 
 impl WorkPhase {
     /// Draws the operations of all workers.
-    pub fn new(work: &Work, settings: &Settings) -> Self {
-        let compiled = Arc::new(Compiled::new(work, settings));
+    pub fn new(work: &Work, planned: &Planned) -> Self {
+        let compiled = Arc::new(Compiled::new(work, &planned.settings));
         let streams = compiled.streams().into_iter();
         let workers = streams.map(|stream| Worker::new(&compiled, stream));
         Self {
             workers: workers.collect(),
+            home: planned.home,
             compiled,
         }
     }
@@ -96,7 +104,7 @@ impl WorkPhase {
     pub fn facts(&self) -> Facts {
         let sets = 0..self.compiled.layouts.len();
         let sizes = sets.flat_map(|set| {
-            let files = self.compiled.first_files(set);
+            let files = self.compiled.known_files(set);
             files.map(move |file| self.compiled.size(set, file))
         });
         let (files, bytes) = sizes.fold((0, 0), |(count, sum), size| (count + 1, sum + size));
@@ -143,6 +151,7 @@ impl WorkPhase {
     ) -> Result<Tally, LoadError> {
         let began = clock::now();
         let compiled = &self.compiled;
+        let home = below(job.root, self.home);
         let mut workers: Vec<(C, &mut Worker)> = self
             .workers
             .iter_mut()
@@ -152,7 +161,7 @@ impl WorkPhase {
             })
             .collect();
         let perform = |(calls, worker): &mut (C, &mut Worker)| {
-            let root = calls.open_work_dir(&below(job.root, HOME))?;
+            let root = calls.open_work_dir(&home)?;
             let mut performer = Performer {
                 compiled,
                 calls: &mut *calls,
@@ -203,22 +212,46 @@ impl<C: Calls> Performer<'_, C> {
             .map_or(u64::MAX, |time| began.saturating_add(time.0));
         let mut tally = Tally::default();
         let mut before = clock::now();
+        // The bytes of the transaction in progress.
+        let mut moved = 0;
         loop {
             let ops = std::mem::take(&mut self.worker.ops);
-            for op in &ops {
-                let step = &group.steps[op.step as usize];
-                if step.think > 0 {
-                    std::thread::sleep(Duration::from_nanos(step.think));
+            let mut at = 0;
+            while let Some(op) = ops.ops.get(at) {
+                at += 1;
+                let step = group.steps.get(op.step as usize);
+                if let Some(step) = step {
+                    if step.think > 0 {
+                        std::thread::sleep(Duration::from_nanos(step.think));
+                        if !group.transactions {
+                            before = clock::now();
+                        }
+                    }
+                    let done = self.perform(step, op, &ops.values)?;
+                    match step.call {
+                        // The number of those that follow, unless the file is as expected.
+                        Call::Lookup => at += usize::try_from(done).unwrap_or(usize::MAX),
+                        Call::Mkdir | Call::Rmdir => tally.directories += 1,
+                        _ => moved += done,
+                    }
+                    if group.transactions {
+                        continue;
+                    }
+                } else if op.step == BEGIN {
                     before = clock::now();
+                    moved = 0;
+                    continue;
                 }
-                let bytes = self.perform(step, op)?;
                 let now = clock::now();
                 let duration = now.saturating_sub(before);
+                let bytes = std::mem::take(&mut moved);
                 before = now;
                 tally.files += 1;
                 tally.bytes.0 += bytes;
                 self.worker.timeline.ended(now, duration, bytes);
-                if let Some(latencies) = &mut self.worker.calls[step.call as usize] {
+                if let Some(latencies) =
+                    step.and_then(|step| self.worker.calls[step.call as usize].as_mut())
+                {
                     latencies.add_one(duration);
                 }
                 if now >= deadline {
@@ -230,7 +263,7 @@ impl<C: Calls> Performer<'_, C> {
             self.worker.ops.clear();
             let worker = &mut *self.worker;
             worker.stream.draw(&mut worker.ops, REFILL);
-            if worker.ops.is_empty() {
+            if worker.ops.ops.is_empty() {
                 return Ok(tally);
             }
             before = clock::now();
@@ -239,18 +272,21 @@ impl<C: Calls> Performer<'_, C> {
 
     /// Closes the files that are open.
     fn end(self) -> Result<(), LoadError> {
-        for file in self.open.into_iter().flatten() {
+        for file in self.open.into_iter().rev().flatten() {
             self.calls.close(file)?;
         }
         Ok(())
     }
 
-    /// Performs one operation; returns the bytes that it transferred.
+    /// Performs one operation; returns the bytes that it transferred, and of a lookup the number of
+    /// operations to skip.
     #[inline]
-    fn perform(&mut self, step: &Step, op: &Op) -> Result<u64, LoadError> {
+    fn perform(&mut self, step: &Step, op: &Op, values: &[u32]) -> Result<u64, LoadError> {
         match step.place {
             Place::Descriptor(slot) => self.on_descriptor(step, op, slot),
-            Place::Files { set, directory, .. } => self.on_files(step, op, set, directory),
+            Place::Files { directory, .. } | Place::Named { directory, .. } => {
+                self.on_files(step, op, values, directory)
+            }
             Place::Everything => self.calls.make_all_durable(self.home).map(|()| 0),
         }
     }
@@ -286,25 +322,26 @@ impl<C: Calls> Performer<'_, C> {
         &mut self,
         step: &Step,
         op: &Op,
-        set: usize,
+        values: &[u32],
         directory: bool,
     ) -> Result<u64, LoadError> {
-        let layout = &self.compiled.layouts[set];
         let worker = &mut *self.worker;
         worker.path.clear();
-        match (step.call, directory) {
-            (Call::Mkdir | Call::Rmdir, _) => {
-                layout.put_made(worker.stream.worker, op.file, &mut worker.path);
-            }
-            (_, true) => worker
-                .path
-                .extend_from_slice(layout.directory(op.file).as_bytes()),
-            (_, false) => layout.put(op.file, &mut worker.path),
-        }
+        let number = worker.stream.worker;
+        (self.compiled).put_path(step, op, number, values, &mut worker.path);
         worker.path.push(0);
         let path = CStr::from_bytes_until_nul(&worker.path).unwrap_or_default();
         match step.call {
             Call::Stat => self.calls.stat(&Target::Entry(self.home, path)).map(|_| 0),
+            Call::Lookup => {
+                let found = self.calls.exists(self.home, path)?;
+                let is_expected = step.expects.is_none_or(|expected| found == expected);
+                Ok(if is_expected { 0 } else { op.offset })
+            }
+            Call::Mknod => {
+                let made = self.calls.make_node(self.home, path, Kind::Character, 0, 0);
+                made.map(|()| 0)
+            }
             Call::Unlink => self.calls.unlink(self.home, path).map(|()| 0),
             Call::Mkdir => self
                 .calls
@@ -313,9 +350,7 @@ impl<C: Calls> Performer<'_, C> {
             Call::Rmdir => self.calls.remove_dir(self.home, path).map(|_| 0),
             Call::Rename | Call::Link => {
                 worker.other.clear();
-                if let Some((to, _)) = step.to {
-                    self.compiled.layouts[to].put(op.to, &mut worker.other);
-                }
+                (self.compiled).put_other(step, op, values, &mut worker.other);
                 worker.other.push(0);
                 let to = CStr::from_bytes_until_nul(&worker.other).unwrap_or_default();
                 match step.call {
@@ -367,7 +402,9 @@ impl<C: Calls> Performer<'_, C> {
             let into = &mut worker.read[..most];
             // A file that was opened for this is read from its start.
             let read = match step.place {
-                Place::Files { .. } if whole => self.calls.read(file, into)?,
+                Place::Files { .. } | Place::Named { .. } if whole => {
+                    self.calls.read(file, into)?
+                }
                 _ => self.calls.read_at(file, into, at)?,
             };
             if read == 0 {
