@@ -17,7 +17,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 /// run that are still needed. The listener receives every event. An error of the listener (a full
 /// disk under the store) ends the run and is returned.
 ///
-/// Each of the labs runs one cell at a time. With more than one lab cells end in any order. If the
+/// Each of the labs runs one cell at a time, or the cells of a block at one workload together. With more than one lab cells end in any order. If the
 /// number of repeats is variable, a block begins after all cells of the block before it, because each
 /// decision needs them; in real time the first lab then runs all cells. `stop` cancels all labs.
 pub fn conduct<E>(
@@ -140,18 +140,45 @@ impl<E> Session<'_, E> {
         })
     }
 
+    /// The other cells of the block of this one at its workload that are needed.
+    fn companions(&mut self, first: Cell) -> Result<Vec<Cell>, E> {
+        let mut found = Vec::new();
+        while let Some(cell) = self.cells.as_slice().first()
+            && (cell.block, cell.workload) == (first.block, first.workload)
+        {
+            self.cells.next();
+            if self.recorded.contains_key(&cell.index) || self.open.needs(*cell) {
+                (self.listener)(&Event::CellStarted { cell: *cell })?;
+                found.push(*cell);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Runs one cell at a time, or those together that can. The latter end together: each of them
+    /// has a record then, or none if it was interrupted.
     fn one_by_one(&mut self, plan: &Plan, lab: &mut impl Lab) -> Result<(), E> {
         while let Some(cell) = self.next(false)? {
+            let mut cells = vec![cell];
+            if lab.runs_together(cell.workload) {
+                cells.extend(self.companions(cell)?);
+            }
             let mut trouble = None;
-            let record = lab.run_cell(plan, cell, &mut |event| {
+            let emit = &mut |event| {
                 if trouble.is_none() {
                     trouble = (self.listener)(&event).err();
                 }
-            });
+            };
+            let records = match cells[..] {
+                [cell] => vec![lab.run_cell(plan, cell, emit)],
+                _ => lab.run_together(plan, &cells, emit),
+            };
             if let Some(error) = trouble {
                 return Err(error);
             }
-            self.ended(record)?;
+            for record in records {
+                self.ended(record)?;
+            }
         }
         Ok(())
     }
@@ -573,6 +600,92 @@ mod tests {
         all.sort_by_key(|record| record.cell.index);
         let all: Vec<u32> = all.iter().map(|record| record.cell.index).collect();
         assert_eq!(all, (0..24).collect::<Vec<_>>());
+    }
+
+    /// A lab that runs the cells of a block together, and notes which.
+    struct BlockLab {
+        each: SimulatedLab,
+        blocks: Vec<Vec<Cell>>,
+    }
+
+    impl Lab for BlockLab {
+        fn run_cell(
+            &mut self,
+            plan: &Plan,
+            cell: Cell,
+            emit: &mut dyn FnMut(Event),
+        ) -> Option<CellRecord> {
+            self.each.run_cell(plan, cell, emit)
+        }
+
+        fn runs_together(&self, _: u32) -> bool {
+            true
+        }
+
+        fn run_together(
+            &mut self,
+            plan: &Plan,
+            cells: &[Cell],
+            emit: &mut dyn FnMut(Event),
+        ) -> Vec<Option<CellRecord>> {
+            self.blocks.push(cells.to_vec());
+            let run = |cell: &Cell| self.each.run_cell(plan, *cell, emit);
+            cells.iter().map(run).collect()
+        }
+    }
+
+    fn in_blocks(
+        run: &RunInfo,
+        before: &[CellRecord],
+        each: SimulatedLab,
+    ) -> (Vec<CellRecord>, StopReason, BlockLab) {
+        let (left, stop) = (remaining(run, before), CancelToken::new());
+        let (mut cells, mut started) = (Vec::new(), 0);
+        let mut lab = BlockLab {
+            each,
+            blocks: Vec::new(),
+        };
+        let labs = slice::from_mut(&mut lab);
+        let reason = conduct(run, before, &left, labs, &stop, &mut |event| {
+            match event {
+                Event::CellStarted { .. } => started += 1,
+                Event::CellEnded { record } => cells.push(CellRecord::clone(record)),
+                _ => {}
+            }
+            Ok::<(), Infallible>(())
+        });
+        assert!(started >= cells.len(), "each cell is started");
+        (cells, reason.unwrap(), lab)
+    }
+
+    #[test]
+    fn cells_of_a_block_run_together_and_decide_like_one_after_another() {
+        let run = adaptive_run();
+        let takes = [1.0, 3.0, 1.021];
+        let (one, _) = recorded(&run, &[], &mut quick(&takes));
+        let (all, reason, lab) = in_blocks(&run, &[], quick(&takes));
+        assert_eq!((&all, reason), (&one, StopReason::Complete));
+        for cells in &lab.blocks {
+            let place = |cell: &Cell| (cell.block, cell.workload);
+            assert!(cells.iter().all(|cell| place(cell) == place(&cells[0])));
+        }
+        assert_eq!(lab.blocks[0].len(), 3);
+        assert!(
+            lab.blocks.iter().any(|cells| cells.len() == 2),
+            "one leaves"
+        );
+        // After an interruption within a block, the rest of it runs.
+        for left in 1..20 {
+            let few = SimulatedLab {
+                left,
+                ..quick(&takes)
+            };
+            let (mut cells, reason, _) = in_blocks(&run, &[], few);
+            assert_eq!((cells.len(), reason), (left, StopReason::Interrupted));
+            let (rest, ..) = in_blocks(&run, &cells, quick(&takes));
+            cells.extend(rest);
+            assert_eq!(cells, all);
+        }
     }
 
     #[test]
