@@ -163,6 +163,8 @@ impl<E> Session<'_, E> {
             if lab.runs_together(cell.workload) {
                 cells.extend(self.companions(cell)?);
             }
+            let shortened = self.open.shortened(plan, cell);
+            let plan = shortened.as_ref().unwrap_or(plan);
             let mut trouble = None;
             let emit = &mut |event| {
                 if trouble.is_none() {
@@ -342,8 +344,10 @@ mod tests {
     use crate::resolve::{Catalogue, extend};
     use fsdyno_model::{
         Adaptive, CacheEvidence, CacheState, DecidingFigure, DiskTime, ErrorRate, Failure,
-        FigureName, ModelDisk, Nanos, Outcome, Provenance, ResultSet, Sample, Stage, Vary,
+        FigureName, ModelDisk, Nanos, Outcome, PhasePlan, Provenance, ResultSet, Sample, Stage,
+        Vary,
     };
+    use fsdyno_stats::{Rule, Times, open_in};
     use std::convert::Infallible;
 
     /// A lab without file systems that can be stopped after some cells.
@@ -602,10 +606,11 @@ mod tests {
         assert_eq!(all, (0..24).collect::<Vec<_>>());
     }
 
-    /// A lab that runs the cells of a block together, and notes which.
+    /// A lab that runs the cells of a block together, and notes which, and the phases that they skip.
     struct BlockLab {
         each: SimulatedLab,
         blocks: Vec<Vec<Cell>>,
+        skipped: Vec<usize>,
     }
 
     impl Lab for BlockLab {
@@ -629,7 +634,23 @@ mod tests {
             emit: &mut dyn FnMut(Event),
         ) -> Vec<Option<CellRecord>> {
             self.blocks.push(cells.to_vec());
-            let run = |cell: &Cell| self.each.run_cell(plan, *cell, emit);
+            let skips = |phase: &str| plan.skipped.iter().filter(|one| one.phase == phase).count();
+            self.skipped.push(skips("read"));
+            assert_eq!(skips("copy"), 0, "it is open, or makes what is read");
+            let run = |cell: &Cell| {
+                let mut record = self.each.run_cell(plan, *cell, emit)?;
+                let reads = plan.workloads[0].phases.len() > 1 && skips("read") == 0;
+                if let (true, Some(first)) = (reads, record.samples.first().cloned()) {
+                    record.samples.push(Sample {
+                        phase: 1,
+                        label: "read".into(),
+                        kind: "read".into(),
+                        return_ns: Nanos(10_u64.pow(7 + cell.contender)),
+                        ..first
+                    });
+                }
+                Some(record)
+            };
             cells.iter().map(run).collect()
         }
     }
@@ -644,6 +665,7 @@ mod tests {
         let mut lab = BlockLab {
             each,
             blocks: Vec::new(),
+            skipped: Vec::new(),
         };
         let labs = slice::from_mut(&mut lab);
         let reason = conduct(run, before, &left, labs, &stop, &mut |event| {
@@ -686,6 +708,46 @@ mod tests {
             cells.extend(rest);
             assert_eq!(cells, all);
         }
+    }
+
+    #[test]
+    fn a_decided_phase_is_left_out_of_all_cells_and_its_verdicts_stay() {
+        let mut run = adaptive_run();
+        let copy = run.plan.workloads[0].phases[0].clone();
+        run.plan.workloads[0].phases.push(PhasePlan {
+            label: "read".into(),
+            kind: "read".into(),
+            ..copy
+        });
+        let (all, reason, lab) = in_blocks(&run, &[], quick(&[1.0, 3.0, 1.021]));
+        assert_eq!(reason, StopReason::Complete);
+        let first = lab.skipped.iter().position(|skipped| *skipped > 0);
+        let first = first.expect("the phase that differs by a factor of 10 is decided");
+        assert!(
+            first >= 3 && first + 2 < lab.skipped.len(),
+            "{:?}",
+            lab.skipped
+        );
+        // Alike for all contenders, in all later blocks.
+        assert!(lab.skipped[first..].iter().all(|skipped| *skipped == 3));
+        let reads = |record: &CellRecord| record.samples.iter().any(|of| of.label == "read");
+        let block = u32::try_from(first).unwrap();
+        assert!(
+            all.iter()
+                .all(|record| reads(record) == (record.cell.block < block))
+        );
+        // A resumed run leaves out the same.
+        let until = 3 * first + 1;
+        let (rest, _, resumed) = in_blocks(&run, &all[..until], quick(&[1.0, 3.0, 1.021]));
+        assert_eq!(rest, all[until..]);
+        assert!(resumed.skipped.iter().all(|skipped| *skipped == 3));
+        // The report, which makes all analyses again, has the same verdict.
+        let set = ended(&run, &all, StopReason::Complete);
+        let lines = set.compared_lines();
+        let times: Vec<Times> = lines.iter().map(Times::from).collect();
+        let times: Vec<&Times> = times.iter().collect();
+        let open = open_in(&times, &Rule::of(&set.run), 0.005, true);
+        assert_eq!(open[1], [false; 3]);
     }
 
     #[test]
