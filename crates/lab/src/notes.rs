@@ -7,7 +7,7 @@ use fsdyno_model::{
     Bytes, Cell, CellRecord, CommandRecord, Effective, Event, Failure, Nanos, Outcome, Sample,
     Stage, Step, Warning,
 };
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// A record in progress, and the receiver of its events.
 pub(crate) struct Notes<'a> {
@@ -51,6 +51,12 @@ impl<'a> Notes<'a> {
             stage: stage.clone(),
         });
         self.change_stage(stage);
+    }
+
+    /// Excludes a wait for other cells from the times of the cell and of its stage.
+    pub(crate) fn exclude(&mut self, waited: Duration) {
+        self.began += waited;
+        self.stage_began += waited;
     }
 
     /// Ends the current stage. A stage that was entered again, once for each phase, has one time.

@@ -3,7 +3,9 @@
 use crate::job::Job;
 use fsdyno_load::kinds::{self, Needs};
 use fsdyno_load::phases::replay;
-use fsdyno_model::{CacheEvidence, Daemon, Failure, PhasePlan, SkippedPhase, Stage, Step};
+use fsdyno_model::{
+    CacheEvidence, CacheState, Daemon, Failure, PhasePlan, SkippedPhase, Stage, Step,
+};
 use fsdyno_recipes::Check;
 use std::path::{Path, PathBuf};
 
@@ -39,6 +41,9 @@ pub trait CellExecutor {
     /// Runs a phase and keeps its sample.
     fn phase(&mut self, job: &Job<'_>, number: u32, evidence: CacheEvidence)
     -> Result<(), CellEnd>;
+    /// Waits until the other cells of the block are as far as this one, if they run together with it:
+    /// `stage` grows from phase to phase.
+    fn wait_for_block(&mut self, _stage: u32) {}
     /// Skips a phase that the file system does not support. The plan holds the reason.
     fn skip(&mut self, _skipped: &SkippedPhase) {}
     /// Compares the newest tree with its source, or with the end of a recording.
@@ -70,9 +75,16 @@ pub fn run(executor: &mut dyn CellExecutor, job: &Job<'_>) -> Result<(), CellEnd
         let mut skipped = job.plan.skipped_by(job.contender, job.workload);
         match skipped.find(|skipped| skipped.phase == phase.label) {
             Some(skipped) => executor.skip(skipped),
-            None => one_phase(executor, job, number, phase)?,
+            None => {
+                // A phase that continues as the one before it left the caches follows at once.
+                if number == 0 || phase.cache != CacheState::AsIs {
+                    executor.wait_for_block(number + 1);
+                }
+                one_phase(executor, job, number, phase)?;
+            }
         }
     }
+    executor.wait_for_block(u32::MAX);
     // Once, at the end, where it disturbs no phase.
     if let Some((source, step)) = job.recipe.free_space(&devices, &target)
         && job.plan.count_extents

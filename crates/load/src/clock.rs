@@ -1,6 +1,8 @@
-//! Measures wall time by `CLOCK_MONOTONIC` and processor time by `getrusage(2)`.
+//! Measures wall time by `CLOCK_MONOTONIC` and processor time by `getrusage(2)`. While a thread
+//! pauses, because others have the turn, its clocks stand still.
 
 use fsdyno_model::units::Nanos;
+use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A moment after which workers begin no further operation, so that a phase ends early. It may be
@@ -83,12 +85,62 @@ impl Stopwatch {
     }
 }
 
+thread_local! {
+    /// The times of all pauses of this thread, nanoseconds: wall time, user and system time.
+    static PAUSED_WALL: Cell<u64> = const { Cell::new(0) };
+    static PAUSED_PROCESSOR: Cell<(u64, u64)> = const { Cell::new((0, 0)) };
+}
+
+/// A pause of this thread. Until it ends, the clocks of this thread stand still.
+pub(crate) struct Pause {
+    wall: u64,
+    user: u64,
+    system: u64,
+}
+
+impl Pause {
+    /// Begins a pause: reads the clock first, so that it stops first.
+    pub fn begin() -> Self {
+        let wall = monotonic();
+        let (user, system) = all_processor();
+        Self { wall, user, system }
+    }
+
+    /// The time of the clock of this thread during the pause.
+    pub fn now(&self) -> u64 {
+        self.wall - PAUSED_WALL.get()
+    }
+
+    /// Ends the pause: reads the clock last, so that it starts last.
+    pub fn end(self) {
+        let (user, system) = all_processor();
+        let (before_user, before_system) = PAUSED_PROCESSOR.get();
+        PAUSED_PROCESSOR.set((
+            before_user + (user.saturating_sub(self.user)),
+            before_system + (system.saturating_sub(self.system)),
+        ));
+        PAUSED_WALL.set(PAUSED_WALL.get() + (monotonic() - self.wall));
+    }
+}
+
+/// Forgets the pauses of this thread: its clocks are those of all threads again.
+pub(crate) fn forget_pauses() {
+    PAUSED_WALL.set(0);
+    PAUSED_PROCESSOR.set((0, 0));
+}
+
+/// The clock of this thread: the monotonic clock without the pauses of the thread, nanoseconds.
+#[inline]
+pub(crate) fn now() -> u64 {
+    monotonic() - PAUSED_WALL.get()
+}
+
 /// The monotonic clock, in nanoseconds.
 ///
 /// The C library reads it, with and without the vDSO. Tools that count instructions remove the
 /// vDSO.
 #[inline]
-pub(crate) fn now() -> u64 {
+fn monotonic() -> u64 {
     let mut time = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,
@@ -98,8 +150,18 @@ pub(crate) fn now() -> u64 {
     time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned()
 }
 
-/// User and system time of this process so far, including all its threads.
+/// User and system time of this process so far, including all its threads, without the pauses of
+/// this thread.
 fn processor() -> (u64, u64) {
+    let ((user, system), (paused_user, paused_system)) = (all_processor(), PAUSED_PROCESSOR.get());
+    (
+        user.saturating_sub(paused_user),
+        system.saturating_sub(paused_system),
+    )
+}
+
+/// User and system time of this process so far, including all its threads.
+fn all_processor() -> (u64, u64) {
     let usage = usage();
     (timeval(usage.ru_utime).0, timeval(usage.ru_stime).0)
 }

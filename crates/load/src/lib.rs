@@ -1,6 +1,6 @@
 //! The load: the phases, the engines that execute their operations, and the timing.
 //!
-//! From bottom to top: `clock`, [`hardware`], `job`, `phase_kind`, `tool_run`, `user_work` and [`work`];
+//! From bottom to top: `clock`, [`slices`], [`hardware`], `job`, `phase_kind`, `tool_run`, `user_work` and [`work`];
 //! [`engines`]; [`phases`]; the
 //! external [`programs`]; all [`kinds`] by name; and [`measure`], the measured loop. This crate
 //! neither mounts nor formats, and does not need root. A load works in a directory of the caller.
@@ -22,6 +22,7 @@ pub mod phases;
 pub mod programs;
 #[cfg(test)]
 mod recording_script;
+pub mod slices;
 mod tool_run;
 mod user_work;
 pub mod work;

@@ -25,7 +25,7 @@ pub use weight::{
 };
 
 use crate::clock::{Stopwatch, Used};
-use crate::engines::{Calls, Engine, ForEngine, on_engine};
+use crate::engines::{self, Calls, Engine, ForEngine, on_engine};
 use crate::hardware::HardwareCounters;
 use crate::job::Job;
 use crate::kinds::{self, PhaseKind};
@@ -36,6 +36,7 @@ use fsdyno_datasets::work_dir::WorkDir;
 use fsdyno_model::cancel::CancelToken;
 use fsdyno_model::cell::Effective;
 use fsdyno_model::disk_use::Point;
+use fsdyno_model::evidence::CacheState;
 use fsdyno_model::plan::{CopyMethod, PhasePlan};
 use fsdyno_model::sample::{Better, Figure, Tally};
 use fsdyno_model::timeline::{LatencyDistribution, Progress};
@@ -141,6 +142,26 @@ pub fn prepare(
         return program::prepare(planned, &work_dir.root, confined, stop);
     }
     Ok(Vec::new())
+}
+
+/// Whether a phase can be measured in slices: it leaves nothing behind, runs on one thread of this
+/// process, and has no request in flight between two files or blocks. A sequential read with cold
+/// caches has: the kernel reads ahead.
+pub fn works_in_slices(phase: &PhasePlan, engine: &str) -> bool {
+    if engine != engines::sync::NAME {
+        return false;
+    }
+    if let Some((op, parameters)) = phases::op::planned(phase) {
+        let ahead = op == phases::op::Phase::Read && phase.cache == CacheState::Cold;
+        return !op.writes() && !ahead && parameters.is_one_loop();
+    }
+    let reads = [
+        &phases::read::KIND,
+        &phases::grep::KIND,
+        &phases::stat_walk::KIND,
+    ];
+    let workers = phase.parameters.get("workers");
+    reads.iter().any(|kind| kind.name == phase.kind) && workers.is_none_or(|count| count == "1")
 }
 
 /// Runs one phase and measures it. Updates the list of trees in the work directory; after an error

@@ -176,9 +176,13 @@ impl Effective {
     /// the recorded time. No option.
     pub const REPLAY: &str = "replay";
 
+    /// The source that describes the order of the contenders in a block, with the reason. No option;
+    /// absent in guests.
+    pub const ORDER: &str = "order";
+
     /// Whether it is an option, and no record of what the cell did.
     pub fn is_option(&self) -> bool {
-        ![Self::STAGES, Self::PASSES, Self::REPLAY].contains(&&*self.source)
+        ![Self::STAGES, Self::PASSES, Self::REPLAY, Self::ORDER].contains(&&*self.source)
     }
 
     /// The times of the stages of a cell.

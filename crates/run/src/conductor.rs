@@ -17,7 +17,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 /// run that are still needed. The listener receives every event. An error of the listener (a full
 /// disk under the store) ends the run and is returned.
 ///
-/// Each of the labs runs one cell at a time. With more than one lab cells end in any order. If the
+/// Each of the labs runs one cell at a time, or the cells of a block at one workload together. With more than one lab cells end in any order. If the
 /// number of repeats is variable, a block begins after all cells of the block before it, because each
 /// decision needs them; in real time the first lab then runs all cells. `stop` cancels all labs.
 pub fn conduct<E>(
@@ -140,18 +140,47 @@ impl<E> Session<'_, E> {
         })
     }
 
+    /// The other cells of the block of this one at its workload that are needed.
+    fn companions(&mut self, first: Cell) -> Result<Vec<Cell>, E> {
+        let mut found = Vec::new();
+        while let Some(cell) = self.cells.as_slice().first()
+            && (cell.block, cell.workload) == (first.block, first.workload)
+        {
+            self.cells.next();
+            if self.recorded.contains_key(&cell.index) || self.open.needs(*cell) {
+                (self.listener)(&Event::CellStarted { cell: *cell })?;
+                found.push(*cell);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Runs one cell at a time, or those together that can. The latter end together: each of them
+    /// has a record then, or none if it was interrupted.
     fn one_by_one(&mut self, plan: &Plan, lab: &mut impl Lab) -> Result<(), E> {
         while let Some(cell) = self.next(false)? {
+            let mut cells = vec![cell];
+            if lab.runs_together(cell.workload) {
+                cells.extend(self.companions(cell)?);
+            }
+            let shortened = self.open.shortened(plan, cell);
+            let plan = shortened.as_ref().unwrap_or(plan);
             let mut trouble = None;
-            let record = lab.run_cell(plan, cell, &mut |event| {
+            let emit = &mut |event| {
                 if trouble.is_none() {
                     trouble = (self.listener)(&event).err();
                 }
-            });
+            };
+            let records = match cells[..] {
+                [cell] => vec![lab.run_cell(plan, cell, emit)],
+                _ => lab.run_together(plan, &cells, emit),
+            };
             if let Some(error) = trouble {
                 return Err(error);
             }
-            self.ended(record)?;
+            for record in records {
+                self.ended(record)?;
+            }
         }
         Ok(())
     }
@@ -315,8 +344,10 @@ mod tests {
     use crate::resolve::{Catalogue, extend};
     use fsdyno_model::{
         Adaptive, CacheEvidence, CacheState, DecidingFigure, DiskTime, ErrorRate, Failure,
-        FigureName, ModelDisk, Nanos, Outcome, Provenance, ResultSet, Sample, Stage, Vary,
+        FigureName, ModelDisk, Nanos, Outcome, PhasePlan, Provenance, ResultSet, Sample, Stage,
+        Vary,
     };
+    use fsdyno_stats::{Rule, Times, open_in};
     use std::convert::Infallible;
 
     /// A lab without file systems that can be stopped after some cells.
@@ -573,6 +604,150 @@ mod tests {
         all.sort_by_key(|record| record.cell.index);
         let all: Vec<u32> = all.iter().map(|record| record.cell.index).collect();
         assert_eq!(all, (0..24).collect::<Vec<_>>());
+    }
+
+    /// A lab that runs the cells of a block together, and notes which, and the phases that they skip.
+    struct BlockLab {
+        each: SimulatedLab,
+        blocks: Vec<Vec<Cell>>,
+        skipped: Vec<usize>,
+    }
+
+    impl Lab for BlockLab {
+        fn run_cell(
+            &mut self,
+            plan: &Plan,
+            cell: Cell,
+            emit: &mut dyn FnMut(Event),
+        ) -> Option<CellRecord> {
+            self.each.run_cell(plan, cell, emit)
+        }
+
+        fn runs_together(&self, _: u32) -> bool {
+            true
+        }
+
+        fn run_together(
+            &mut self,
+            plan: &Plan,
+            cells: &[Cell],
+            emit: &mut dyn FnMut(Event),
+        ) -> Vec<Option<CellRecord>> {
+            self.blocks.push(cells.to_vec());
+            let skips = |phase: &str| plan.skipped.iter().filter(|one| one.phase == phase).count();
+            self.skipped.push(skips("read"));
+            assert_eq!(skips("copy"), 0, "it is open, or makes what is read");
+            let run = |cell: &Cell| {
+                let mut record = self.each.run_cell(plan, *cell, emit)?;
+                let reads = plan.workloads[0].phases.len() > 1 && skips("read") == 0;
+                if let (true, Some(first)) = (reads, record.samples.first().cloned()) {
+                    record.samples.push(Sample {
+                        phase: 1,
+                        label: "read".into(),
+                        kind: "read".into(),
+                        return_ns: Nanos(10_u64.pow(7 + cell.contender)),
+                        ..first
+                    });
+                }
+                Some(record)
+            };
+            cells.iter().map(run).collect()
+        }
+    }
+
+    fn in_blocks(
+        run: &RunInfo,
+        before: &[CellRecord],
+        each: SimulatedLab,
+    ) -> (Vec<CellRecord>, StopReason, BlockLab) {
+        let (left, stop) = (remaining(run, before), CancelToken::new());
+        let (mut cells, mut started) = (Vec::new(), 0);
+        let mut lab = BlockLab {
+            each,
+            blocks: Vec::new(),
+            skipped: Vec::new(),
+        };
+        let labs = slice::from_mut(&mut lab);
+        let reason = conduct(run, before, &left, labs, &stop, &mut |event| {
+            match event {
+                Event::CellStarted { .. } => started += 1,
+                Event::CellEnded { record } => cells.push(CellRecord::clone(record)),
+                _ => {}
+            }
+            Ok::<(), Infallible>(())
+        });
+        assert!(started >= cells.len(), "each cell is started");
+        (cells, reason.unwrap(), lab)
+    }
+
+    #[test]
+    fn cells_of_a_block_run_together_and_decide_like_one_after_another() {
+        let run = adaptive_run();
+        let takes = [1.0, 3.0, 1.021];
+        let (one, _) = recorded(&run, &[], &mut quick(&takes));
+        let (all, reason, lab) = in_blocks(&run, &[], quick(&takes));
+        assert_eq!((&all, reason), (&one, StopReason::Complete));
+        for cells in &lab.blocks {
+            let place = |cell: &Cell| (cell.block, cell.workload);
+            assert!(cells.iter().all(|cell| place(cell) == place(&cells[0])));
+        }
+        assert_eq!(lab.blocks[0].len(), 3);
+        assert!(
+            lab.blocks.iter().any(|cells| cells.len() == 2),
+            "one leaves"
+        );
+        // After an interruption within a block, the rest of it runs.
+        for left in 1..20 {
+            let few = SimulatedLab {
+                left,
+                ..quick(&takes)
+            };
+            let (mut cells, reason, _) = in_blocks(&run, &[], few);
+            assert_eq!((cells.len(), reason), (left, StopReason::Interrupted));
+            let (rest, ..) = in_blocks(&run, &cells, quick(&takes));
+            cells.extend(rest);
+            assert_eq!(cells, all);
+        }
+    }
+
+    #[test]
+    fn a_decided_phase_is_left_out_of_all_cells_and_its_verdicts_stay() {
+        let mut run = adaptive_run();
+        let copy = run.plan.workloads[0].phases[0].clone();
+        run.plan.workloads[0].phases.push(PhasePlan {
+            label: "read".into(),
+            kind: "read".into(),
+            ..copy
+        });
+        let (all, reason, lab) = in_blocks(&run, &[], quick(&[1.0, 3.0, 1.021]));
+        assert_eq!(reason, StopReason::Complete);
+        let first = lab.skipped.iter().position(|skipped| *skipped > 0);
+        let first = first.expect("the phase that differs by a factor of 10 is decided");
+        assert!(
+            first >= 3 && first + 2 < lab.skipped.len(),
+            "{:?}",
+            lab.skipped
+        );
+        // Alike for all contenders, in all later blocks.
+        assert!(lab.skipped[first..].iter().all(|skipped| *skipped == 3));
+        let reads = |record: &CellRecord| record.samples.iter().any(|of| of.label == "read");
+        let block = u32::try_from(first).unwrap();
+        assert!(
+            all.iter()
+                .all(|record| reads(record) == (record.cell.block < block))
+        );
+        // A resumed run leaves out the same.
+        let until = 3 * first + 1;
+        let (rest, _, resumed) = in_blocks(&run, &all[..until], quick(&[1.0, 3.0, 1.021]));
+        assert_eq!(rest, all[until..]);
+        assert!(resumed.skipped.iter().all(|skipped| *skipped == 3));
+        // The report, which makes all analyses again, has the same verdict.
+        let set = ended(&run, &all, StopReason::Complete);
+        let lines = set.compared_lines();
+        let times: Vec<Times> = lines.iter().map(Times::from).collect();
+        let times: Vec<&Times> = times.iter().collect();
+        let open = open_in(&times, &Rule::of(&set.run), 0.005, true);
+        assert_eq!(open[1], [false; 3]);
     }
 
     #[test]

@@ -28,7 +28,7 @@ pub struct Screen {
     run: RunInfo,
     began: Instant,
     left: Vec<Cell>,
-    /// The cells that run, in the order of their starts.
+    /// The cells that run: the one that the view shows first, then in the order of their starts.
     running: Vec<Cell>,
     /// The number of cells that run at the same time.
     jobs: usize,
@@ -130,16 +130,17 @@ impl Screen {
             view.done += passed;
             view.left = left;
         });
-        self.show_oldest();
+        self.show_first();
     }
 
-    /// Whether the view shows this cell: the one that has run for the longest time.
+    /// Whether the view shows this cell: the one that has run for the longest time, or in a lab whose
+    /// cells take turns the one that has the turn.
     fn is_shown(&self, cell: Cell) -> bool {
         self.running.first() == Some(&cell)
     }
 
-    /// Shows the cell that has run for the longest time, if the view shows another one.
-    fn show_oldest(&self) {
+    /// Shows the first cell, if the view shows another one.
+    fn show_first(&self) {
         let Some(&cell) = self.running.first() else {
             return;
         };
@@ -168,6 +169,11 @@ impl Screen {
     fn stage_entered(&mut self, cell: Cell, stage: &Stage) {
         if output::verbosity() == Verbosity::Verbose {
             self.print(&format!("{}: {stage}", self.name(cell)));
+        }
+        if self.jobs == 1 && !self.is_shown(cell) {
+            self.running.retain(|other| *other != cell);
+            self.running.insert(0, cell);
+            self.show_first();
         }
         let Some((drawer, standings)) = &self.drawn else {
             return;
@@ -198,7 +204,7 @@ impl Screen {
         let cell = record.cell;
         self.left.retain(|other| other.index != cell.index);
         self.running.retain(|other| *other != cell);
-        self.show_oldest();
+        self.show_first();
         self.pace.learn(cell, record.took_ns);
         match &record.outcome {
             Outcome::Measured => {}

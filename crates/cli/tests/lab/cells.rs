@@ -291,6 +291,11 @@ fn a_device_with_content_is_refused_and_the_remedy_works() {
         accepted.out,
         accepted.err
     );
+    // Two contenders cannot exist on one device.
+    let result = home.result("last");
+    let orders = crate::in_turn::orders(&result);
+    let why = "one contender after another: all contenders use the same devices (--on)";
+    assert_eq!(orders, [why, why]);
     home.assert_cleanable();
 }
 

@@ -23,6 +23,7 @@ mod explorer;
 mod extents;
 mod guests;
 mod hostile_path;
+mod in_turn;
 mod kernel;
 mod kill_campaign;
 mod kills;

@@ -31,6 +31,24 @@ pub trait Lab {
         cell: Cell,
         emit: &mut dyn FnMut(Event),
     ) -> Option<CellRecord>;
+
+    /// Whether cells of one block at this workload can run together. Then what is compared is close
+    /// in time.
+    fn runs_together(&self, _workload: u32) -> bool {
+        false
+    }
+
+    /// Runs cells of one block at one workload together, and returns their records in this order.
+    /// An interrupted cell has none.
+    fn run_together(
+        &mut self,
+        plan: &Plan,
+        cells: &[Cell],
+        emit: &mut dyn FnMut(Event),
+    ) -> Vec<Option<CellRecord>> {
+        let run = |cell: &Cell| self.run_cell(plan, *cell, emit);
+        cells.iter().map(run).collect()
+    }
 }
 
 /// A lab that has probed the requirements of its plan.
@@ -200,13 +218,9 @@ impl Labs {
     }
 }
 
-impl Lab for Labs {
-    fn run_cell(
-        &mut self,
-        plan: &Plan,
-        cell: Cell,
-        emit: &mut dyn FnMut(Event),
-    ) -> Option<CellRecord> {
+impl Labs {
+    /// The record of a cell that does not run, with the reason.
+    fn not_run(&self, plan: &Plan, cell: Cell, emit: &mut dyn FnMut(Event)) -> Option<CellRecord> {
         // The plan uses only labs that were created for it.
         let contender = plan.contenders.get(cell.contender as usize)?;
         if let Some(outcome) = self.changed(plan, cell) {
@@ -221,22 +235,21 @@ impl Lab for Labs {
             };
             return Some(Notes::new(cell, emit).into_record(outcome));
         }
-        if let Some(record) = self.usable.record(cell) {
-            return Some(record);
-        }
-        let lab = self.by_choice.get_mut(&key_of(contender))?;
-        let repeats = self.repeats.as_deref();
-        let traced = repeats.and_then(|repeats| repeats.traced(plan));
-        let mut record = lab.run_cell(traced.as_ref().unwrap_or(plan), cell, emit)?;
+        self.usable.record(cell)
+    }
+
+    /// Checks the record of a cell that has run.
+    fn checked(&self, plan: &Plan, mut record: CellRecord) -> CellRecord {
         // On a faulty disk the same command may succeed in the next cell.
         if plan.disk.as_ref().is_none_or(|disk| disk.faults.is_none()) {
             self.usable.note(&record);
         }
-        if let Some(repeats) = repeats {
+        if let Some(repeats) = &self.repeats {
             repeats.check(plan, &mut record);
         }
         let skipped = matches!(record.outcome, Outcome::Skipped { .. });
-        if let Some(mut changed) = self.changed(plan, cell).filter(|_| !skipped) {
+        let changed = self.changed(plan, record.cell).filter(|_| !skipped);
+        if let Some(mut changed) = changed {
             if let (Outcome::Failed(changed), Outcome::Failed(why)) =
                 (&mut changed, &record.outcome)
             {
@@ -245,6 +258,55 @@ impl Lab for Labs {
             record.outcome = changed;
             record.samples.clear();
         }
-        Some(record)
+        record
+    }
+}
+
+impl Lab for Labs {
+    fn run_cell(
+        &mut self,
+        plan: &Plan,
+        cell: Cell,
+        emit: &mut dyn FnMut(Event),
+    ) -> Option<CellRecord> {
+        if let Some(record) = self.not_run(plan, cell, emit) {
+            return Some(record);
+        }
+        let contender = plan.contenders.get(cell.contender as usize)?;
+        let lab = self.by_choice.get_mut(&key_of(contender))?;
+        let repeats = self.repeats.as_deref();
+        let traced = repeats.and_then(|repeats| repeats.traced(plan));
+        let record = lab.run_cell(traced.as_ref().unwrap_or(plan), cell, emit)?;
+        Some(self.checked(plan, record))
+    }
+
+    /// Only the host lab does, and then it runs all contenders.
+    fn runs_together(&self, workload: u32) -> bool {
+        let mut labs = self.by_choice.values();
+        self.repeats.is_none() && labs.len() == 1 && labs.all(|lab| lab.runs_together(workload))
+    }
+
+    fn run_together(
+        &mut self,
+        plan: &Plan,
+        cells: &[Cell],
+        emit: &mut dyn FnMut(Event),
+    ) -> Vec<Option<CellRecord>> {
+        let not_run = cells.iter().map(|cell| self.not_run(plan, *cell, emit));
+        let mut records: Vec<Option<CellRecord>> = not_run.collect();
+        let each = cells.iter().zip(&records);
+        let todo = each.filter_map(|(cell, record)| record.is_none().then_some(*cell));
+        let todo: Vec<Cell> = todo.collect();
+        let Some(lab) = self.by_choice.values_mut().next() else {
+            return records;
+        };
+        let ran = lab.run_together(plan, &todo, emit).into_iter();
+        for (cell, record) in todo.iter().zip(ran) {
+            let place = cells.iter().position(|other| other == cell);
+            if let (Some(place), Some(record)) = (place, record) {
+                records[place] = Some(self.checked(plan, record));
+            }
+        }
+        records
     }
 }

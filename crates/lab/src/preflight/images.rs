@@ -65,7 +65,7 @@ impl ImageSizes {
     }
 
     /// The same, by contender and workload.
-    pub(super) fn of_pair(&self, contender: usize, workload: usize) -> Bytes {
+    pub(crate) fn of_pair(&self, contender: usize, workload: usize) -> Bytes {
         let sizes = self.sizes.get(contender);
         let size = sizes.and_then(|sizes| sizes.get(workload));
         size.copied().unwrap_or_default()

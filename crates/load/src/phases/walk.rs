@@ -7,6 +7,7 @@ use crate::engines::listing::{Entry, Listing};
 use crate::engines::meta::Kind;
 use crate::engines::{Calls, Target};
 use crate::error::LoadError;
+use crate::slices;
 use fsdyno_model::cancel::CancelToken;
 use fsdyno_model::sample::Tally;
 use std::ffi::CStr;
@@ -149,6 +150,7 @@ pub fn walk<E: Calls, V: Visitor<E>>(
             }
             visitor.entry(engine, dir, level, name, kind)?;
             timeline.follow(visitor.tally());
+            slices::count();
             continue;
         }
         between = true;

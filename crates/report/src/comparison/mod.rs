@@ -35,7 +35,9 @@ pub use words::Words;
 use crate::document::Outcome;
 use crate::figures::{INTERVALS_FROM, MIN_PAIRS};
 use crate::terms;
-use fsdyno_model::{Better, CacheState, Contender, ErrorRate, FigureName, PhasePlan, ResultSet};
+use fsdyno_model::{
+    Better, CacheState, Contender, Effective, ErrorRate, FigureName, PhasePlan, ResultSet,
+};
 use std::collections::BTreeSet;
 use terms::Scale;
 use verdicts::LineVerdicts;
@@ -65,6 +67,8 @@ pub struct Comparison {
     pub rule: fsdyno_stats::Rule,
     /// The requested and the reached precision, if the figures decided the number of repeats.
     pub reached: Option<String>,
+    /// The order of contenders within blocks, with the reason, as text. `None` if none is recorded.
+    pub order: Option<String>,
     /// The extents of files on the devices.
     pub extents: ExtentCounts,
     /// Whether the verdicts hold in variants of the model; `None` if none was measured.
@@ -119,6 +123,7 @@ impl Comparison {
         let mut comparison = Self {
             lab: None,
             reached: None,
+            order: order_text(set),
             filesystems: named(|contender| &contender.filesystem),
             layouts: plan
                 .contenders
@@ -464,6 +469,15 @@ fn shown(phase: &PhasePlan) -> Vec<FigureName> {
         shown.push(judged.clone());
     }
     shown
+}
+
+/// The sentence about the order of contenders within blocks, as the cells recorded it.
+fn order_text(set: &ResultSet) -> Option<String> {
+    let effective = set.cells.iter().flat_map(|record| &record.effective);
+    let orders = effective.filter(|one| one.source == Effective::ORDER);
+    let orders: BTreeSet<&str> = orders.map(|one| &*one.text).collect();
+    let list = Vec::from_iter(orders).join("; ");
+    (!list.is_empty()).then(|| format!("Order within blocks: {}.", terms::printable(&list)))
 }
 
 /// The median time of a complete block, seconds.

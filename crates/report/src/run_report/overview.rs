@@ -28,6 +28,8 @@ pub fn section(lab: &Lab<'_>) -> Option<Section> {
     if let Some(reached) = &comparison.reached {
         section.blocks.push(Block::paragraph(reached.as_str()));
     }
+    let order = comparison.order.as_deref().map(Block::paragraph);
+    section.blocks.extend(order);
     let adjusted = comparison.adjusted_text().map(Block::paragraph);
     section.blocks.extend(adjusted);
     section.blocks.extend(tiers(comparison));

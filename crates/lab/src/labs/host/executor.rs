@@ -2,6 +2,7 @@
 //! the reverse order of their creation.
 
 use super::probes::Probes;
+use super::together::turns::Turn;
 use crate::disks::DiskFile;
 use crate::labs::LowerLayer;
 use crate::notes::Notes;
@@ -28,6 +29,7 @@ use fsdyno_model::{
 use fsdyno_observe::quiesce::{self, Windows};
 use fsdyno_observe::tracing::Tracing;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 /// The idle windows after mkfs, filling and the dataset.
@@ -82,11 +84,13 @@ pub(super) struct HostExecutor<'a, 'n> {
     /// Whether reading the clock adds to the measured time.
     pub(super) virtual_time: bool,
     /// The probes of the machine's speed before each phase, if they are taken.
-    pub(super) probes: Option<&'a mut Probes>,
+    pub(super) probes: Option<&'a Mutex<Probes>>,
     /// Counts the work of the kernel, and charges it.
     pub(super) counter: Option<&'a mut fsdyno_observe::kernel_work::WorkCounter>,
     /// Whether extents were counted after the previous phase.
     pub(super) counted: bool,
+    /// Its turn, if it runs together with other cells.
+    pub(super) turn: Option<&'a Turn>,
 }
 
 impl<'a, 'n> HostExecutor<'a, 'n> {
@@ -129,6 +133,7 @@ impl<'a, 'n> HostExecutor<'a, 'n> {
             probes: None,
             counter: None,
             counted: false,
+            turn: None,
         }
     }
 

@@ -4,11 +4,13 @@ mod caches;
 mod devices;
 mod executor;
 pub(crate) mod fragmentation;
+mod in_turn;
 mod probes;
 mod programs;
 mod sampling;
 mod stages;
 mod states;
+mod together;
 mod trial;
 mod verified;
 mod warnings;
@@ -25,13 +27,15 @@ use fsdyno_host::guard::Released;
 use fsdyno_host::journal::Journal;
 use fsdyno_host::space;
 use fsdyno_model::{
-    Bytes, CacheState, CancelToken, Cell, CellRecord, DeviceChoice, Event, Failure, Mark, Outcome,
-    Plan,
+    Bytes, CacheState, CancelToken, Cell, CellRecord, DeviceChoice, Effective, Event, Failure,
+    Mark, Outcome, Plan,
 };
 use fsdyno_observe::kernel_work::WorkCounter;
 use probes::Probes;
 use std::fmt::Write;
 use std::path::PathBuf;
+use std::sync::Mutex;
+use together::turns::Turn;
 
 /// Runs cells on this machine.
 pub struct HostLab {
@@ -45,7 +49,10 @@ pub struct HostLab {
     below: Option<Box<dyn LowerLayer + Send>>,
     marks: Box<dyn FnMut(Mark) + Send>,
     virtual_time: bool,
-    probes: Option<Probes>,
+    probes: Option<Mutex<Probes>>,
+    /// For each workload, why its contenders do not run together, if they do not. Empty before the
+    /// first cell, and in guests.
+    apart: Vec<Option<String>>,
     /// Counts the work of the kernel, if it can.
     counter: Option<WorkCounter>,
 }
@@ -71,6 +78,7 @@ impl HostLab {
             marks: Box::new(|_| ()),
             virtual_time: false,
             probes: None,
+            apart: Vec::new(),
             counter: None,
         }
     }
@@ -134,7 +142,9 @@ impl Surveyed for HostLab {
     /// cold phases state the reason.
     fn begin(&mut self, plan: &Plan) {
         let probes = Probes::new(plan, &self.scratch, &self.journal, &self.stop);
-        self.probes = Some(probes);
+        self.probes = Some(Mutex::new(probes));
+        let why_not = |at| together::why_not(plan, &self.preflight, &self.released, at);
+        self.apart = (0..plan.workloads.len()).map(why_not).collect();
         let mut phases = plan.workloads.iter().flat_map(|workload| &workload.phases);
         if phases.any(|phase| phase.cache == CacheState::Cold) {
             let _ = fsdyno_host::cache::drop_caches();
@@ -162,17 +172,60 @@ impl Lab for HostLab {
                 self.below.as_deref_mut(),
                 &mut *self.marks,
             );
-            executor.virtual_time = self.virtual_time;
-            executor.probes = self.probes.as_mut();
-            executor.counter = self.counter.as_mut();
-            let mut result = procedure::run(&mut executor, &job);
-            if let Err(CellEnd::Failed(failure)) = &mut result {
-                hint(failure, plan);
-                executor.append_server_error(failure);
+            if let Some(Some(why)) = self.apart.get(cell.workload as usize) {
+                let text = format!("one contender after another: {why}");
+                executor.notes.effective(Effective::ORDER, text);
             }
-            // Before the record ends, so that a resource that cannot be removed fails this cell.
-            let remaining = executor.undo();
-            result.map(|()| remaining.map_or(Outcome::Measured, Outcome::Failed))
+            executor.virtual_time = self.virtual_time;
+            executor.probes = self.probes.as_ref();
+            executor.counter = self.counter.as_mut();
+            execute(executor, &job)
         })
     }
+
+    fn runs_together(&self, workload: u32) -> bool {
+        self.apart.get(workload as usize) == Some(&None)
+    }
+
+    fn run_together(
+        &mut self,
+        plan: &Plan,
+        cells: &[Cell],
+        emit: &mut dyn FnMut(Event),
+    ) -> Vec<Option<CellRecord>> {
+        let Self {
+            preflight,
+            journal,
+            stop,
+            scratch,
+            missing,
+            probes,
+            ..
+        } = self;
+        let run = |cell: Cell, turn: &Turn, emit: &mut dyn FnMut(Event)| {
+            run_cell(plan, cell, emit, missing, stop, |notes| {
+                let marks = &mut |_| ();
+                let mut executor =
+                    HostExecutor::new(notes, journal, stop, scratch, (&[], None), None, marks);
+                let text = together::TOGETHER.to_owned();
+                executor.notes.effective(Effective::ORDER, text);
+                executor.probes = probes.as_ref();
+                executor.turn = Some(turn);
+                execute(executor, &Job::new(plan, preflight, cell))
+            })
+        };
+        together::run(plan, cells, emit, &run)
+    }
+}
+
+/// Runs the stages of a cell, and releases its resources.
+fn execute(mut executor: HostExecutor<'_, '_>, job: &Job<'_>) -> Result<Outcome, CellEnd> {
+    let mut result = procedure::run(&mut executor, job);
+    if let Err(CellEnd::Failed(failure)) = &mut result {
+        hint(failure, job.plan);
+        executor.append_server_error(failure);
+    }
+    // Before the record ends, so that a resource that cannot be removed fails this cell.
+    let remaining = executor.undo();
+    result.map(|()| remaining.map_or(Outcome::Measured, Outcome::Failed))
 }

@@ -1,9 +1,12 @@
 //! Runs a phase between two readings of its counters, and returns its sample.
 //!
 //! A phase that reads a tree in memory is short and leaves everything as it was. It is repeated at
-//! once, and its sample is the pass with the median time, with the counters of that pass.
+//! once, and its sample is the pass with the median time, with the counters of that pass. If the cell
+//! runs together with others, such a phase works in slices ([`in_turn`]), and its times are the means of
+//! all passes, which noise hits alike.
 
 use super::executor::HostExecutor;
+use super::in_turn::{self, PhaseTurns};
 use super::{fragmentation, warnings};
 use crate::durability;
 use crate::job::Job;
@@ -49,14 +52,19 @@ pub(super) fn measure(
     let phase = &job.workload.phases[number as usize];
     let space = |root: &Path| fsdyno_host::space::used(root).unwrap_or_default();
     let space_before = space(&executor.work_dir.root);
-    let probe = probe(executor, job, &evidence);
+    let turns = PhaseTurns::of(executor, job, number);
+    // Others have the turn between a probe and the first slice.
+    let probe = match turns {
+        Some(_) => None,
+        None => probe(executor, job, &evidence),
+    };
     let Pass {
         measured,
         machine,
         device,
         kernel,
         observed,
-    } = median_pass(executor, job, number)?;
+    } = all_passes(executor, job, number, turns.as_ref())?;
     let mut sample = Sample {
         phase: number,
         label: phase.label.clone(),
@@ -105,31 +113,61 @@ fn probe(
     job: &Job<'_>,
     evidence: &CacheEvidence,
 ) -> Option<Probe> {
-    let probes = executor.probes.as_deref_mut()?;
+    // A probe that panicked has ended its cell.
+    let mut probes = executor.probes?.lock().ok()?;
     probes.take(job, executor.released, evidence)
 }
 
 /// Runs a phase once, or repeatedly if that changes nothing; returns the median pass.
-fn median_pass(
+fn all_passes(
     executor: &mut HostExecutor<'_, '_>,
     job: &Job<'_>,
     number: u32,
+    turns: Option<&PhaseTurns>,
 ) -> Result<Pass, CellEnd> {
-    let mut passes = vec![one_pass(executor, job, number)?];
-    let all = |passes: &[Pass]| passes.iter().map(|pass| pass.measured.return_ns.0).sum();
-    if is_repeatable(executor, job, &job.workload.phases[number as usize]) {
-        while passes.len() < MAX_PASSES && all(&passes) < LONG_ENOUGH.0 {
-            passes.push(one_pass(executor, job, number)?);
+    let phase = &job.workload.phases[number as usize];
+    let most = if is_repeatable(executor, job, phase) {
+        MAX_PASSES
+    } else {
+        1
+    };
+    let mut passes: Vec<Pass> = Vec::new();
+    let mut total = 0;
+    loop {
+        let first = turns.map(|turns| turns.begin_pass(executor, passes.len()));
+        let done = turns.map_or(total, |turns| turns.shortest(passes.len()).0);
+        if !passes.is_empty() && (passes.len() >= most || done >= LONG_ENOUGH.0) {
+            break;
+        }
+        let pass = one_pass(executor, job, number, turns.zip(first))?;
+        total += pass.measured.return_ns.0;
+        passes.push(pass);
+        if let (Some(turns), Some(pass)) = (turns, passes.last()) {
+            turns.end_pass(passes.len(), pass.measured.return_ns);
+        }
+        if most == 1 {
+            break;
         }
     }
-    let total: u64 = all(&passes);
-    let repeated = passes.len() > 1;
+    let count = passes.len() as u64;
+    let mean = |time: fn(&Measured) -> Nanos| {
+        let times = passes.iter().map(|pass| time(&pass.measured).0);
+        Nanos(times.sum::<u64>() / count)
+    };
+    let means = (
+        mean(|of| of.return_ns),
+        mean(|of| of.user_ns),
+        mean(|of| of.system_ns),
+    );
     passes.sort_by_key(|pass| pass.measured.return_ns);
-    let median = passes.swap_remove((passes.len() - 1) / 2);
-    if repeated {
+    let mut median = passes.swap_remove((passes.len() - 1) / 2);
+    if turns.is_some() {
+        let measured = &mut median.measured;
+        (measured.return_ns, measured.user_ns, measured.system_ns) = means;
+    }
+    if count > 1 {
         let others = total - median.measured.return_ns.0;
-        let label = &job.workload.phases[number as usize].label;
-        let line = format!("{others} {label}");
+        let line = format!("{others} {}", phase.label);
         executor.notes.effective(Effective::PASSES, line);
     }
     Ok(median)
@@ -156,10 +194,22 @@ fn one_pass(
     executor: &mut HostExecutor<'_, '_>,
     job: &Job<'_>,
     number: u32,
+    turns: Option<(&PhaseTurns, u64)>,
 ) -> Result<Pass, CellEnd> {
     let before = read_surroundings(executor, job);
-    let (measured, machine, device, kernel) = timed(executor, job, number)?;
-    let observed = before.map(|before| observed(executor, &before));
+    let (measured, machine, device, kernel) = match turns {
+        Some((turns, first)) => {
+            let (timed, waited) = turns.in_slices(first, || timed(executor, job, number));
+            executor.notes.exclude(waited.time);
+            let (measured, machine, device, kernel) = timed?;
+            (measured, machine.since(&waited.machine), device, kernel)
+        }
+        None => timed(executor, job, number)?,
+    };
+    let mut observed = before.map(|before| observed(executor, &before));
+    if let Some(observed) = observed.as_mut().filter(|_| turns.is_some()) {
+        in_turn::restrict(observed);
+    }
     Ok(Pass {
         measured,
         machine,
@@ -188,7 +238,11 @@ fn read_surroundings(executor: &mut HostExecutor<'_, '_>, job: &Job<'_>) -> Opti
 
 /// The activity of the machine since then, and the counters that could not be read.
 fn observed(executor: &HostExecutor<'_, '_>, before: &Surroundings) -> Observed {
-    let mut observed = counters::surroundings().since(before, &executor.watched);
+    let devices = match executor.turn {
+        Some(turn) => turn.devices(&executor.watched),
+        None => executor.watched.clone(),
+    };
+    let mut observed = counters::surroundings().since(before, &devices);
     let reported = executor.tracing.as_ref().map(|tracing| match tracing {
         Ok(tracing) => tracing.end(),
         Err(why) => Err(why.clone()),

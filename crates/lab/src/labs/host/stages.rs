@@ -14,6 +14,7 @@ use fsdyno_model::{CacheEvidence, Daemon, PhasePlan, Stage, Step, Warning, Warni
 use fsdyno_observe::counters;
 use fsdyno_recipes::Check;
 use std::path::PathBuf;
+use std::time::Instant;
 
 impl CellExecutor for HostExecutor<'_, '_> {
     fn enter(&mut self, stage: Stage) {
@@ -140,6 +141,14 @@ impl CellExecutor for HostExecutor<'_, '_> {
             std::thread::sleep(wait);
         }
         sampling::measure(self, job, number, evidence)
+    }
+
+    fn wait_for_block(&mut self, stage: u32) {
+        if let Some(turn) = self.turn {
+            let began = Instant::now();
+            turn.wait(stage);
+            self.notes.exclude(began.elapsed());
+        }
     }
 
     fn verify(&mut self, job: &Job<'_>, phase: &PhasePlan, needs: Needs) -> Result<(), CellEnd> {

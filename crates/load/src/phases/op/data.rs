@@ -8,6 +8,7 @@ use super::{HOME, Phase};
 use crate::engines::{BlockRequest, BlockSource, Calls, DataFile, Engine, LargeFile};
 use crate::error::LoadError;
 use crate::phases::timeline::TimelineRecorder;
+use crate::slices;
 use fsdyno_model::cancel::CancelToken;
 use fsdyno_model::sample::Tally;
 use fsdyno_model::units::Bytes;
@@ -185,6 +186,7 @@ impl BlockSource for Blocks<'_> {
     #[inline]
     fn ended(&mut self, bytes: usize) -> Result<(), LoadError> {
         self.pace.next(self.timeline, bytes);
+        slices::count();
         Ok(self.stop.check()?)
     }
 

@@ -7,6 +7,7 @@ use super::{HOME, Phase};
 use crate::engines::{Calls, Target};
 use crate::error::LoadError;
 use crate::phases::tally;
+use crate::slices;
 use fsdyno_model::sample::Tally;
 use std::ffi::CStr;
 
@@ -171,6 +172,7 @@ fn over<C: Calls>(
                 let bytes = operation(calls, &dir, &mut names, &mut worker.buffer)?;
                 done.bytes.0 += bytes as u64;
                 worker.pace.next(&mut worker.timeline, bytes);
+                slices::count();
             }
             names.name.next();
             if two {

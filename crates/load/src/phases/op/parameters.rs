@@ -165,6 +165,11 @@ impl Parameters {
         }
     }
 
+    /// Whether one thread performs one operation after another.
+    pub fn is_one_loop(&self) -> bool {
+        self.workers == 1 && !self.processes && self.rate.is_none()
+    }
+
     /// The share of one of several workers: its begin and its end.
     pub fn share(&self, all: u64, worker: usize) -> std::ops::Range<u64> {
         let (worker, workers) = (worker as u64, self.workers as u64);

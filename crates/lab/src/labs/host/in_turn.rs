@@ -1,0 +1,123 @@
+//! A phase of a cell that works in slices, in turn with the other cells of its block.
+
+use super::executor::HostExecutor;
+use super::together::length::Least;
+use super::together::turns::Turn;
+use crate::job::Job;
+use fsdyno_load::measure;
+use fsdyno_load::slices;
+use fsdyno_model::{CacheState, Nanos, Observed};
+use fsdyno_observe::counters::{MachineCpu, machine_cpu};
+use std::cell::Cell;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+/// The least slice of files in memory. A processor fills its caches again in about 1 ms; the noise of
+/// shared machines changes within tens of milliseconds.
+const WARM: Least = Least {
+    time: Nanos(10_000_000),
+    units: 1,
+};
+
+/// The least slice of files on the device. On a disk that seeks, each slice begins with a seek: as one
+/// of at least so many it weighs 2 %, for all cells alike.
+const COLD: Least = Least {
+    time: Nanos(20_000_000),
+    units: 50,
+};
+
+/// The turns of a phase.
+pub(super) struct PhaseTurns {
+    turn: Turn,
+    stage: u32,
+    least: Least,
+}
+
+/// What passed while others had the turn.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Waited {
+    pub time: Duration,
+    pub machine: MachineCpu,
+}
+
+impl PhaseTurns {
+    /// None if the cell runs alone, or the phase cannot work in slices: it does not, or it continues as
+    /// the phase before it left the caches, and follows at once.
+    pub fn of(executor: &HostExecutor<'_, '_>, job: &Job<'_>, number: u32) -> Option<Self> {
+        let phase = &job.workload.phases[number as usize];
+        let turn = executor.turn?;
+        let least = match phase.cache {
+            CacheState::AsIs => return None,
+            CacheState::Warm => WARM,
+            CacheState::Cold => COLD,
+        };
+        measure::works_in_slices(phase, &job.plan.engine).then(|| Self {
+            turn: turn.clone(),
+            stage: number + 1,
+            least,
+        })
+    }
+
+    /// Waits until all cells are ready for the next pass. Returns the number of units of its first
+    /// slice.
+    pub fn begin_pass(&self, executor: &mut HostExecutor<'_, '_>, passes: usize) -> u64 {
+        self.turn.devices(&executor.watched);
+        let began = Instant::now();
+        let units = self.turn.begin_pass(self.stage, pass(passes) + 1);
+        executor.notes.exclude(began.elapsed());
+        units
+    }
+
+    /// Notes the time of a pass.
+    pub fn end_pass(&self, passes: usize, took: Nanos) {
+        self.turn.end_pass(self.stage, pass(passes), took);
+    }
+
+    /// The sum of the shortest times of the passes of all cells.
+    pub fn shortest(&self, passes: usize) -> Nanos {
+        self.turn.shortest(self.stage, pass(passes))
+    }
+
+    /// Does the work in slices. Returns also what passed meanwhile.
+    pub fn in_slices<T>(&self, first: u64, work: impl FnOnce() -> T) -> (T, Waited) {
+        let none = Nanos(0);
+        let waited = Rc::new(Cell::new(Waited {
+            time: Duration::ZERO,
+            machine: MachineCpu {
+                busy_ns: none,
+                steal_ns: none,
+            },
+        }));
+        let (sum, turn, least) = (Rc::clone(&waited), self.turn.clone(), self.least);
+        let wait = move |ended| {
+            let (began, before) = (Instant::now(), machine_cpu());
+            let units = turn.next_slice(ended, least);
+            let mut passed = sum.get();
+            if let (Ok(before), Ok(after)) = (before, machine_cpu()) {
+                let between = after.since(&before);
+                passed.machine.busy_ns.0 += between.busy_ns.0;
+                passed.machine.steal_ns.0 += between.steal_ns.0;
+            }
+            passed.time += began.elapsed();
+            sum.set(passed);
+            units
+        };
+        let result = slices::in_slices(first, wait, work);
+        (result, waited.get())
+    }
+}
+
+fn pass(passes: usize) -> u32 {
+    u32::try_from(passes).unwrap_or(u32::MAX)
+}
+
+/// Removes what cannot be told apart from the work of other contenders.
+pub(super) fn restrict(observed: &mut Observed) {
+    observed.kernel_threads_ns = None;
+    if let Some(io) = &mut observed.other_io {
+        io.below_bytes = None;
+    }
+    observed
+        .unobserved
+        .push("kernel threads: contenders were measured in turn".to_owned());
+}
