@@ -258,7 +258,6 @@ impl Case<'_> {
             let operation = self.program.operation(number)?;
             Some(format!(": operation {number} ({operation}) had returned"))
         });
-        // A rename is atomic, durable or not.
         let durable = violation != Violation::Atomic;
         let cause = match cause {
             Some(cause) => cause,

@@ -182,7 +182,7 @@ fn an_fsynced_unlinked_file_and_the_old_name_of_a_symlink_stay_gone() {
 }
 
 #[test]
-fn a_rename_is_whole() {
+fn a_rename_replaces_at_once_and_leaves_one_name_after_fsync_of_a_directory() {
     let replace = "rename A/foo B/bar";
     let gone = |tree: &mut Tree| drop(tree.entries.remove("B/bar"));
     assert_eq!(violations(replace, 0, gone), [Violation::Atomic]);
@@ -192,16 +192,33 @@ fn a_rename_is_whole() {
         tree.entries.get_mut("A/foo").unwrap().links = Some(2);
         tree.entries.get_mut("B/bar").unwrap().links = Some(2);
     };
-    assert_eq!(violations(replace, 0, both), [Violation::Atomic]);
+    assert_eq!(violations(replace, 0, both), []);
+    let unrelated = format!("{replace}\nfsync B/bar");
+    assert_eq!(violations(&unrelated, 0, both), []);
+    for directory in ["A", "B"] {
+        let synced = format!("{replace}\nfsync {directory}");
+        let found = violations(&synced, 0, both);
+        assert!(found.contains(&Violation::Atomic), "{found:?}");
+    }
+    // What was synced before is not the rename.
+    let before = format!("fsync A\nfsync B\n{replace}");
+    assert_eq!(violations(&before, 0, both), []);
     // With a link before, both names existed at one time.
     let linked = "rename A/foo A/n\nlink A/n A/foo\nunlink A/n";
     assert_eq!(violations(linked, 2, |_| ()), []);
     let moved = "rename A/foo B/n";
+    // The names are in two directories, each with its own fsync.
     let neither = |tree: &mut Tree| drop(tree.entries.remove("A/foo"));
-    assert_eq!(violations(moved, 0, neither), [Violation::Atomic]);
-    // Without a journal, nothing is promised of what changed.
-    let broken = judged(moved, 0, Promises::UNJOURNALED, neither);
-    assert_eq!(broken, []);
+    assert_eq!(violations(moved, 0, neither), []);
+    let synced = format!("{moved}\nfsync B");
+    assert_eq!(violations(&synced, 0, neither), [Violation::Missing]);
+    let ordered = Promises {
+        ordered_metadata: true,
+        ..Promises::JOURNALED
+    };
+    let broken = judged(moved, 0, ordered, neither);
+    let found: Vec<_> = broken.iter().map(|broken| broken.violation).collect();
+    assert_eq!(found, [Violation::Extra]);
 }
 
 #[test]
