@@ -281,6 +281,7 @@ impl Case<'_> {
                 Some(Kind::File(_)) => "file",
                 Some(Kind::Directory(_)) => "directory",
                 Some(Kind::Symlink(_)) => "symlink",
+                Some(Kind::Special(_)) => "special file",
                 None => "nothing",
             }
         };

@@ -40,6 +40,7 @@ fn tree_at(program: &Program, time: u32) -> Tree {
             },
             Kind::Directory(_) => EntryKind::Directory,
             Kind::Symlink(text) => EntryKind::Symlink { text: text.clone() },
+            Kind::Special(kind) => EntryKind::Special { kind: *kind },
         };
         let value = |(operation, length): &(u32, u64)| {
             vec![Run {
@@ -99,7 +100,7 @@ fn set_runs(tree: &mut Tree, path: &str, of: &[(u64, u64, Source)]) {
 #[test]
 fn a_lost_prefix_is_a_violation_only_after_what_makes_it_durable() {
     // The operations; how many of them an older tree has; what that tree breaks.
-    let cases: [(&str, u32, &[Violation]); 22] = [
+    let cases: [(&str, u32, &[Violation]); 28] = [
         ("create A/n", 0, &[]),
         ("create A/n\nfsync A/n", 0, &[]),
         ("create A/n\nfsync A", 0, &[Violation::Missing]),
@@ -142,6 +143,20 @@ fn a_lost_prefix_is_a_violation_only_after_what_makes_it_durable() {
             &[Violation::Returned, Violation::Missing],
         ),
         ("link A/foo B/n\nfsync B", 0, &[Violation::Missing]),
+        ("fifo A/n\nfsync A", 0, &[Violation::Missing]),
+        ("device A/n", 0, &[]),
+        (
+            "write-mapped A/foo 0 4096\nmsync A/foo 0 4096",
+            0,
+            &[Violation::Content],
+        ),
+        ("write A/foo 4096 4096\nmsync A/foo 0 4096", 0, &[]),
+        (
+            "append A/foo 4096\nmsync A/foo 8192 4096",
+            0,
+            &[Violation::Metadata],
+        ),
+        ("write A/foo 0 4096\nsync-range A/foo 0 4096", 0, &[]),
     ];
     for (operations, kept, expected) in cases {
         assert_eq!(
