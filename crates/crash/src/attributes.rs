@@ -32,7 +32,7 @@ const fn ignored(name: &'static str, reason: &'static str) -> Attribute {
 }
 
 /// All attributes, in the order of the generated reference.
-pub const ATTRIBUTES: [Attribute; 22] = [
+pub const ATTRIBUTES: [Attribute; 23] = [
     compared(
         "names in a directory, as a set",
         "fsync(2) of the directory and sync(2) keep them; POSIX: link, rename, unlink",
@@ -44,6 +44,10 @@ pub const ATTRIBUTES: [Attribute; 22] = [
     compared(
         "text of a symbolic link",
         "POSIX: symlink sets it, nothing changes it",
+    ),
+    compared(
+        "number of a device",
+        "POSIX: `st_rdev` is the device; mknod sets it, nothing changes it",
     ),
     compared(
         "data of a regular file",

@@ -338,7 +338,7 @@ fn changes(files: &Simulation, operations: &[Operation]) -> Vec<String> {
         match kind(*inode) {
             Kind::File(_) => regular.push(path),
             Kind::Directory(_) => directories.push(path),
-            Kind::Symlink(_) => {}
+            Kind::Symlink(_) | Kind::Special(_) => {}
         }
         movable.push((path, matches!(kind(*inode), Kind::Directory(_))));
     }

@@ -35,7 +35,7 @@ pub use equivalence::{Equivalence, NotDeterministic};
 pub use generate::{Bounds, Generated};
 pub use interrupted::{Interruption, InterruptionLimits, interruptions};
 pub use minimise::minimise;
-pub use operation::{Operation, Program, Target, WriteKind};
+pub use operation::{DEVICE, Operation, Program, SpecialKind, Target, WriteKind};
 pub use oracle::{Broken, Oracle, Progress, Promises, judge, promise};
 pub use overlay::{Block, ImageKey, Overlay};
 pub use recording::CrashStates;

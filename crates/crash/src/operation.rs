@@ -47,6 +47,19 @@ pub enum WriteKind {
     Direct,
 }
 
+/// A special file, which is made and never opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SpecialKind {
+    /// A FIFO.
+    Fifo,
+    /// The character device of [`DEVICE`].
+    Device,
+}
+
+/// The major and minor number of a [`SpecialKind::Device`]: those of `/dev/null`.
+pub const DEVICE: (u32, u32) = (1, 3);
+
 /// One operation.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -122,6 +135,13 @@ pub enum Operation {
         text: String,
         /// The new symbolic link.
         path: String,
+    },
+    /// `mknod`, with the mode [`FILE_MODE`].
+    MakeNode {
+        /// The new file.
+        path: String,
+        /// What it is.
+        kind: SpecialKind,
     },
     /// `rename`.
     Rename {
@@ -199,6 +219,26 @@ pub enum Operation {
         /// The file or directory.
         target: Target,
     },
+    /// `msync(MS_SYNC)` of a shared mapping of a range.
+    Msync {
+        /// The file.
+        target: Target,
+        /// First byte.
+        offset: u64,
+        /// Number of bytes.
+        length: u64,
+    },
+    /// `sync_file_range`, which waits for the writes of a range. It makes nothing durable.
+    SyncRange {
+        /// The file.
+        target: Target,
+        /// First byte.
+        offset: u64,
+        /// Number of bytes.
+        length: u64,
+    },
+    /// Evicts inodes, names and data from memory that are on the disk: `/proc/sys/vm/drop_caches`.
+    DropCaches,
     /// `sync`.
     Sync,
     /// `syncfs`.
@@ -283,6 +323,7 @@ impl Operation {
             self,
             Self::Fsync { .. }
                 | Self::Fdatasync { .. }
+                | Self::Msync { .. }
                 | Self::Sync
                 | Self::Syncfs
                 | Self::Write {
@@ -323,6 +364,10 @@ impl Operation {
             Self::Truncate { .. } => "truncate",
             Self::Link { .. } => "link",
             Self::Symlink { .. } => "symlink",
+            Self::MakeNode { kind, .. } => match kind {
+                SpecialKind::Fifo => "fifo",
+                SpecialKind::Device => "device",
+            },
             Self::Rename { .. } => "rename",
             Self::Exchange { .. } => "exchange",
             Self::Unlink { .. } => "unlink",
@@ -335,6 +380,9 @@ impl Operation {
             Self::Close { .. } => "close",
             Self::Fsync { .. } => "fsync",
             Self::Fdatasync { .. } => "fdatasync",
+            Self::Msync { .. } => "msync",
+            Self::SyncRange { .. } => "sync-range",
+            Self::DropCaches => "drop-caches",
             Self::Sync => "sync",
             Self::Syncfs => "syncfs",
             Self::Read { .. } => "read",
@@ -348,6 +396,7 @@ impl Operation {
         match self {
             Self::Mkdir { path }
             | Self::Create { path }
+            | Self::MakeNode { path, .. }
             | Self::Symlink { path, .. }
             | Self::Unlink { path }
             | Self::Rmdir { path }
@@ -367,9 +416,11 @@ impl Operation {
             | Self::Chmod { target, .. }
             | Self::Read { target, .. }
             | Self::Stat { target }
+            | Self::Msync { target, .. }
+            | Self::SyncRange { target, .. }
             | Self::Fsync { target }
             | Self::Fdatasync { target } => target.path().into_iter().collect(),
-            Self::Close { .. } | Self::Sync | Self::Syncfs => Vec::new(),
+            Self::Close { .. } | Self::DropCaches | Self::Sync | Self::Syncfs => Vec::new(),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The shell script that shows a finding on any Linux machine with the same kernel.
 
-use crate::operation::{Operation, Program, Target, WriteKind};
+use crate::operation::{DEVICE, Operation, Program, SpecialKind, Target, WriteKind};
 use std::fmt::Write as _;
 
 /// The content of a script.
@@ -187,6 +187,36 @@ fn command(operation: &Operation) -> String {
             offset,
             length,
         } => io("", &format!("fzero {offset} {length}"), target),
+        Operation::Msync {
+            target,
+            offset,
+            length,
+        } => io(
+            "",
+            &format!(
+                "mmap -rw {} {}' -c 'msync -s {offset} {length}",
+                offset - offset % 4096,
+                length + offset % 4096
+            ),
+            target,
+        ),
+        Operation::SyncRange {
+            target,
+            offset,
+            length,
+        } => io(
+            "",
+            &format!("sync_range -b -w -a {offset} {length}"),
+            target,
+        ),
+        Operation::DropCaches => "echo 3 >/proc/sys/vm/drop_caches".to_owned(),
+        Operation::MakeNode { path, kind } => match kind {
+            SpecialKind::Fifo => format!("mkfifo {}", quote(path)),
+            SpecialKind::Device => {
+                let (major, minor) = DEVICE;
+                format!("mknod {} c {major} {minor}", quote(path))
+            }
+        },
         Operation::Truncate { target, length } => io("", &format!("truncate {length}"), target),
         Operation::Link { from, to } => format!("ln {} {}", shown_target(from), quote(to)),
         Operation::Symlink { text, path } => format!("ln -s {} {}", quote(text), quote(path)),

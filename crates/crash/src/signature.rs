@@ -135,10 +135,13 @@ fn described(
 ) -> Vec<String> {
     let word = operation.word();
     let text = match operation {
-        Operation::Open { .. } | Operation::Close { .. } => return Vec::new(),
+        Operation::Open { .. } | Operation::Close { .. } | Operation::DropCaches => {
+            return Vec::new();
+        }
         Operation::Sync | Operation::Syncfs => "sync".to_owned(),
         Operation::Mkdir { path }
         | Operation::Create { path }
+        | Operation::MakeNode { path, .. }
         | Operation::Symlink { path, .. } => {
             let (file, parent) = (numbers.path(path, after), numbers.parent(path, after));
             format!("make {file} in {parent}")
@@ -155,12 +158,15 @@ fn described(
                 WriteKind::DataSync | WriteKind::Sync => vec![write, format!("fsync {file}")],
             };
         }
-        Operation::Fsync { target } | Operation::Fdatasync { target } => {
+        Operation::Fsync { target }
+        | Operation::Fdatasync { target }
+        | Operation::Msync { target, .. } => {
             format!("fsync {}", numbers.target(target, before))
         }
         Operation::Allocate { target, .. }
         | Operation::Punch { target, .. }
         | Operation::Zero { target, .. }
+        | Operation::SyncRange { target, .. }
         | Operation::Truncate { target, .. }
         | Operation::SetXattr { target, .. }
         | Operation::RemoveXattr { target, .. }

@@ -1,7 +1,9 @@
 //! Simulates the effect of a program on its files: which operations can succeed, and what every
 //! file is after each.
 
-use crate::operation::{DIRECTORY_MODE, FILE_MODE, Operation, Program, Target, WriteKind};
+use crate::operation::{
+    DIRECTORY_MODE, FILE_MODE, Operation, Program, SpecialKind, Target, WriteKind,
+};
 use crate::tree::Source;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -30,6 +32,8 @@ pub enum Kind {
     Directory(BTreeMap<String, InodeId>),
     /// A symbolic link: its text.
     Symlink(String),
+    /// A special file.
+    Special(SpecialKind),
 }
 
 /// An inode.
@@ -279,6 +283,11 @@ impl Simulation {
                 let inode = self.add(Kind::File(Content::default()), FILE_MODE, done);
                 self.bind(place, inode, done);
             }
+            Operation::MakeNode { path, kind } => {
+                let place = self.free(path)?;
+                let inode = self.add(Kind::Special(*kind), FILE_MODE, done);
+                self.bind(place, inode, done);
+            }
             Operation::Symlink { text, path } => {
                 let place = self.free(path)?;
                 if text.is_empty() || text.len() > 1000 || text.contains(char::is_control) {
@@ -344,7 +353,7 @@ impl Simulation {
         match operation {
             Operation::Open { path, descriptor } => {
                 let inode = self.existing(path)?;
-                self.no_symlink(inode, path)?;
+                self.can_be_opened(inode, path)?;
                 self.keep(descriptor, inode)?;
             }
             Operation::Temporary {
@@ -363,7 +372,29 @@ impl Simulation {
             | Operation::Fdatasync { target }
             | Operation::Stat { target } => {
                 let inode = self.target(target)?;
-                self.no_symlink(inode, &target.to_string())?;
+                self.can_be_opened(inode, &target.to_string())?;
+            }
+            Operation::Msync {
+                target,
+                offset,
+                length,
+            }
+            | Operation::SyncRange {
+                target,
+                offset,
+                length,
+            } => {
+                let inode = self.target(target)?;
+                let Kind::File(content) = &self.inodes[inode].kind else {
+                    return Err(format!("`{target}` is no regular file"));
+                };
+                let end = offset.checked_add(*length);
+                if *length == 0 || end.is_none_or(|end| end > content.size) {
+                    return Err(format!(
+                        "`{target}` has {} bytes: the range must be within them",
+                        content.size
+                    ));
+                }
             }
             Operation::Read { target, .. } => {
                 let inode = self.target(target)?;
@@ -381,7 +412,7 @@ impl Simulation {
             | Operation::RemoveXattr { target, .. }
             | Operation::Chmod { target, .. } => {
                 let inode = self.target(target)?;
-                self.no_symlink(inode, &target.to_string())?;
+                self.can_be_opened(inode, &target.to_string())?;
                 self.attributes(number, inode, operation)?;
                 done.inodes.insert(inode);
             }
@@ -430,10 +461,13 @@ impl Simulation {
         Ok(())
     }
 
-    fn no_symlink(&self, inode: InodeId, path: &str) -> Result<(), String> {
+    fn can_be_opened(&self, inode: InodeId, path: &str) -> Result<(), String> {
         match self.inodes[inode].kind {
             Kind::Symlink(_) => Err(format!(
                 "`{path}` is a symbolic link, which is not followed"
+            )),
+            Kind::Special(_) => Err(format!(
+                "`{path}` is a FIFO or a device, which is not opened"
             )),
             _ => Ok(()),
         }

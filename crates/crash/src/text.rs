@@ -15,13 +15,13 @@
 //! `/` is the root. Numbers may end with `k` or `m` (units of 1024 and 1024² bytes). Everything
 //! after `#` and empty lines are ignored. A line `===` separates the programs of a file.
 
-use crate::operation::{Operation, Program, Target, WriteKind};
+use crate::operation::{Operation, Program, SpecialKind, Target, WriteKind};
 use std::fmt::{self, Display, Formatter, Write as _};
 use std::str::FromStr;
 
 /// The forms of all operations, for messages and help. A TARGET is a path or `@NAME`, the
 /// descriptor that `open` or `temporary` has called NAME.
-pub const FORMS: [&str; 36] = [
+pub const FORMS: [&str; 41] = [
     "mkdir PATH",
     "create PATH",
     "write TARGET OFFSET LENGTH",
@@ -40,6 +40,8 @@ pub const FORMS: [&str; 36] = [
     "truncate TARGET LENGTH",
     "link TARGET PATH",
     "symlink TEXT PATH",
+    "fifo PATH",
+    "device PATH",
     "rename PATH PATH",
     "exchange PATH PATH",
     "unlink PATH",
@@ -52,6 +54,9 @@ pub const FORMS: [&str; 36] = [
     "close NAME",
     "fsync TARGET",
     "fdatasync TARGET",
+    "msync TARGET OFFSET LENGTH",
+    "sync-range TARGET OFFSET LENGTH",
+    "drop-caches",
     "sync",
     "syncfs",
     "read TARGET [OFFSET LENGTH]",
@@ -180,6 +185,7 @@ impl Display for Operation {
         match self {
             Self::Mkdir { path }
             | Self::Create { path }
+            | Self::MakeNode { path, .. }
             | Self::Unlink { path }
             | Self::Rmdir { path }
             | Self::List { path } => write!(f, " {}", Path(path)),
@@ -213,6 +219,16 @@ impl Display for Operation {
                 target,
                 offset,
                 length,
+            }
+            | Self::Msync {
+                target,
+                offset,
+                length,
+            }
+            | Self::SyncRange {
+                target,
+                offset,
+                length,
             } => write!(f, " {target} {offset} {length}"),
             Self::Truncate { target, length } => write!(f, " {target} {length}"),
             Self::Link { from, to } => write!(f, " {from} {}", Path(to)),
@@ -241,7 +257,7 @@ impl Display for Operation {
                 write!(f, " {target}")?;
                 range.map_or(Ok(()), |(offset, length)| write!(f, " {offset} {length}"))
             }
-            Self::Sync | Self::Syncfs => Ok(()),
+            Self::DropCaches | Self::Sync | Self::Syncfs => Ok(()),
         }
     }
 }
@@ -384,7 +400,15 @@ impl<'a> Line<'a> {
             "create" => Operation::Create { path: self.path()? },
             "unlink" => Operation::Unlink { path: self.path()? },
             "rmdir" => Operation::Rmdir { path: self.path()? },
-            "allocate" | "punch" | "zero" => self.range()?,
+            "fifo" => Operation::MakeNode {
+                path: self.path()?,
+                kind: SpecialKind::Fifo,
+            },
+            "device" => Operation::MakeNode {
+                path: self.path()?,
+                kind: SpecialKind::Device,
+            },
+            "allocate" | "punch" | "zero" | "msync" | "sync-range" => self.range()?,
             "truncate" => Operation::Truncate {
                 target: self.target()?,
                 length: self.number()?,
@@ -435,6 +459,7 @@ impl<'a> Line<'a> {
             "fdatasync" => Operation::Fdatasync {
                 target: self.target()?,
             },
+            "drop-caches" => Operation::DropCaches,
             "sync" => Operation::Sync,
             "syncfs" => Operation::Syncfs,
             "read" => Operation::Read {
@@ -466,6 +491,16 @@ impl<'a> Line<'a> {
                 length,
             },
             "zero" => Operation::Zero {
+                target,
+                offset,
+                length,
+            },
+            "msync" => Operation::Msync {
+                target,
+                offset,
+                length,
+            },
+            "sync-range" => Operation::SyncRange {
                 target,
                 offset,
                 length,

@@ -1,5 +1,6 @@
 //! The files of a recovered file system, as far as they are compared ([`crate::attributes`]).
 
+use crate::operation::SpecialKind;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -47,6 +48,11 @@ pub enum EntryKind {
     Symlink {
         /// Its text.
         text: String,
+    },
+    /// A FIFO, or a device with the number of [`DEVICE`](crate::DEVICE).
+    Special {
+        /// Which of them.
+        kind: SpecialKind,
     },
     /// Another kind, which no operation makes.
     Other,

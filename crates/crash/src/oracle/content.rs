@@ -74,7 +74,7 @@ pub(super) fn judge_file(
             }
             return broken;
         }
-        EntryKind::File { .. } | EntryKind::Directory => {}
+        EntryKind::File { .. } | EntryKind::Directory | EntryKind::Special { .. } => {}
         EntryKind::Other => return broken,
     }
     if let Some(mode) = entry.mode

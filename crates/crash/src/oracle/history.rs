@@ -7,6 +7,9 @@ use crate::simulation::{Changes, Content, Inode, InodeId, Kind, Name, ProgramErr
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+/// The smallest page of the processors that run Linux, bytes.
+const PAGE: u64 = 4096;
+
 /// The versions of all inodes.
 #[derive(Debug)]
 pub(super) struct History {
@@ -81,6 +84,7 @@ impl History {
             history.targets.push(match operation {
                 Operation::Fsync { target }
                 | Operation::Fdatasync { target }
+                | Operation::Msync { target, .. }
                 | Operation::Write { target, .. } => files.target(target).ok(),
                 _ => None,
             });
@@ -191,6 +195,12 @@ impl History {
                 }
                 (Operation::Fdatasync { .. }, Some(inode)) => {
                     pins.range(inode, 0, u64::MAX, pin(number), false);
+                }
+                // POSIX: all whole pages that contain any part of the range.
+                (Operation::Msync { offset, length, .. }, Some(inode)) => {
+                    let from = offset - offset % PAGE;
+                    let to = (offset + length).next_multiple_of(PAGE);
+                    pins.range(inode, from, to, pin(number), true);
                 }
                 (
                     Operation::Write {

@@ -258,7 +258,6 @@ impl Case<'_> {
             let operation = self.program.operation(number)?;
             Some(format!(": operation {number} ({operation}) had returned"))
         });
-        // A rename is atomic, durable or not.
         let durable = violation != Violation::Atomic;
         let cause = match cause {
             Some(cause) => cause,
@@ -282,6 +281,7 @@ impl Case<'_> {
                 Some(Kind::File(_)) => "file",
                 Some(Kind::Directory(_)) => "directory",
                 Some(Kind::Symlink(_)) => "symlink",
+                Some(Kind::Special(_)) => "special file",
                 None => "nothing",
             }
         };

@@ -154,6 +154,9 @@ fn candidates(case: &Case<'_>, place: &Name, entry: &Entry) -> BTreeSet<InodeId>
     let fits = |inode: &InodeId| {
         let mut versions = case.history.window(*inode, 0, case.began);
         let kind = versions.next().map(|version| &version.kind);
+        if let (Some(Kind::Special(is)), EntryKind::Special { kind }) = (kind, &entry.kind) {
+            return is == kind;
+        }
         let readable = entry.unreadable.is_none();
         matches!(
             (kind, &entry.kind),

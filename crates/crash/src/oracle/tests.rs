@@ -40,6 +40,7 @@ fn tree_at(program: &Program, time: u32) -> Tree {
             },
             Kind::Directory(_) => EntryKind::Directory,
             Kind::Symlink(text) => EntryKind::Symlink { text: text.clone() },
+            Kind::Special(kind) => EntryKind::Special { kind: *kind },
         };
         let value = |(operation, length): &(u32, u64)| {
             vec![Run {
@@ -99,7 +100,7 @@ fn set_runs(tree: &mut Tree, path: &str, of: &[(u64, u64, Source)]) {
 #[test]
 fn a_lost_prefix_is_a_violation_only_after_what_makes_it_durable() {
     // The operations; how many of them an older tree has; what that tree breaks.
-    let cases: [(&str, u32, &[Violation]); 22] = [
+    let cases: [(&str, u32, &[Violation]); 28] = [
         ("create A/n", 0, &[]),
         ("create A/n\nfsync A/n", 0, &[]),
         ("create A/n\nfsync A", 0, &[Violation::Missing]),
@@ -142,6 +143,20 @@ fn a_lost_prefix_is_a_violation_only_after_what_makes_it_durable() {
             &[Violation::Returned, Violation::Missing],
         ),
         ("link A/foo B/n\nfsync B", 0, &[Violation::Missing]),
+        ("fifo A/n\nfsync A", 0, &[Violation::Missing]),
+        ("device A/n", 0, &[]),
+        (
+            "write-mapped A/foo 0 4096\nmsync A/foo 0 4096",
+            0,
+            &[Violation::Content],
+        ),
+        ("write A/foo 4096 4096\nmsync A/foo 0 4096", 0, &[]),
+        (
+            "append A/foo 4096\nmsync A/foo 8192 4096",
+            0,
+            &[Violation::Metadata],
+        ),
+        ("write A/foo 0 4096\nsync-range A/foo 0 4096", 0, &[]),
     ];
     for (operations, kept, expected) in cases {
         assert_eq!(
@@ -182,7 +197,7 @@ fn an_fsynced_unlinked_file_and_the_old_name_of_a_symlink_stay_gone() {
 }
 
 #[test]
-fn a_rename_is_whole() {
+fn a_rename_replaces_at_once_and_leaves_one_name_after_fsync_of_a_directory() {
     let replace = "rename A/foo B/bar";
     let gone = |tree: &mut Tree| drop(tree.entries.remove("B/bar"));
     assert_eq!(violations(replace, 0, gone), [Violation::Atomic]);
@@ -192,16 +207,33 @@ fn a_rename_is_whole() {
         tree.entries.get_mut("A/foo").unwrap().links = Some(2);
         tree.entries.get_mut("B/bar").unwrap().links = Some(2);
     };
-    assert_eq!(violations(replace, 0, both), [Violation::Atomic]);
+    assert_eq!(violations(replace, 0, both), []);
+    let unrelated = format!("{replace}\nfsync B/bar");
+    assert_eq!(violations(&unrelated, 0, both), []);
+    for directory in ["A", "B"] {
+        let synced = format!("{replace}\nfsync {directory}");
+        let found = violations(&synced, 0, both);
+        assert!(found.contains(&Violation::Atomic), "{found:?}");
+    }
+    // What was synced before is not the rename.
+    let before = format!("fsync A\nfsync B\n{replace}");
+    assert_eq!(violations(&before, 0, both), []);
     // With a link before, both names existed at one time.
     let linked = "rename A/foo A/n\nlink A/n A/foo\nunlink A/n";
     assert_eq!(violations(linked, 2, |_| ()), []);
     let moved = "rename A/foo B/n";
+    // The names are in two directories, each with its own fsync.
     let neither = |tree: &mut Tree| drop(tree.entries.remove("A/foo"));
-    assert_eq!(violations(moved, 0, neither), [Violation::Atomic]);
-    // Without a journal, nothing is promised of what changed.
-    let broken = judged(moved, 0, Promises::UNJOURNALED, neither);
-    assert_eq!(broken, []);
+    assert_eq!(violations(moved, 0, neither), []);
+    let synced = format!("{moved}\nfsync B");
+    assert_eq!(violations(&synced, 0, neither), [Violation::Missing]);
+    let ordered = Promises {
+        ordered_metadata: true,
+        ..Promises::JOURNALED
+    };
+    let broken = judged(moved, 0, ordered, neither);
+    let found: Vec<_> = broken.iter().map(|broken| broken.violation).collect();
+    assert_eq!(found, [Violation::Extra]);
 }
 
 #[test]

@@ -1,11 +1,11 @@
 //! Reads the files of a recovered file system as a [`Tree`], and tries whether it can be used.
 
-use fsdyno_crash::{Entry, EntryKind, Run, Source, Tree, content};
+use fsdyno_crash::{DEVICE, Entry, EntryKind, Run, Source, SpecialKind, Tree, content};
 use fsdyno_files::{errno, uninterrupted};
 use rustix::fd::OwnedFd;
 use rustix::fs::{
-    AtFlags, Dir, FileType, Mode, OFlags, SeekFrom, Stat, fgetxattr, flistxattr, fstat, mkdirat,
-    open, openat, readlinkat, seek, statat, unlinkat,
+    AtFlags, Dir, FileType, Mode, OFlags, SeekFrom, Stat, fgetxattr, flistxattr, fstat, major,
+    minor, mkdirat, open, openat, readlinkat, seek, statat, unlinkat,
 };
 use rustix::io::{Errno, pread};
 use std::collections::{BTreeMap, BTreeSet};
@@ -179,6 +179,16 @@ impl Reader {
                 let text = text.to_string_lossy().into_owned();
                 entry.kind = EntryKind::Symlink { text };
             }),
+            FileType::Fifo => {
+                let kind = SpecialKind::Fifo;
+                entry.kind = EntryKind::Special { kind };
+                Ok(())
+            }
+            FileType::CharacterDevice if (major(about.st_rdev), minor(about.st_rdev)) == DEVICE => {
+                let kind = SpecialKind::Device;
+                entry.kind = EntryKind::Special { kind };
+                Ok(())
+            }
             _ => Ok(()),
         };
         note(&mut entry, read);

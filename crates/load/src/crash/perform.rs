@@ -1,16 +1,16 @@
 //! Performs a program of the crash explorer, one system call an operation, and reports when each
 //! operation begins and returns.
 
-use fsdyno_crash::{Operation, Program, Target, WriteKind, content};
+use fsdyno_crash::{DEVICE, Operation, Program, SpecialKind, Target, WriteKind, content};
 use fsdyno_files::{errno, uninterrupted};
 use rustix::fd::{AsFd, AsRawFd, OwnedFd};
 use rustix::fs::{
-    AtFlags, CWD, Dir, FallocateFlags, Mode, OFlags, RenameFlags, XattrFlags, fallocate, fchmod,
-    fdatasync, fremovexattr, fsetxattr, fstat, fsync, ftruncate, linkat, mkdirat, open, openat,
-    renameat, renameat_with, symlinkat, syncfs, unlinkat,
+    AtFlags, CWD, Dir, FallocateFlags, FileType, Mode, OFlags, RenameFlags, XattrFlags, fallocate,
+    fchmod, fdatasync, fremovexattr, fsetxattr, fstat, fsync, ftruncate, linkat, makedev, mkdirat,
+    mknodat, open, openat, renameat, renameat_with, symlinkat, syncfs, unlinkat,
 };
 use rustix::io::{Errno, pread, pwrite};
-use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use rustix::mm::{MapFlags, MsyncFlags, ProtFlags, mmap, msync, munmap};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -173,6 +173,32 @@ impl Performer {
             Operation::Fsync { target } => self.with(target, OFlags::RDONLY, |file| fsync(file)),
             Operation::Fdatasync { target } => {
                 self.with(target, OFlags::RDONLY, |file| fdatasync(file))
+            }
+            Operation::MakeNode { path, kind } => {
+                let (kind, device) = match kind {
+                    SpecialKind::Fifo => (FileType::Fifo, 0),
+                    SpecialKind::Device => (FileType::CharacterDevice, makedev(DEVICE.0, DEVICE.1)),
+                };
+                mknodat(root, path.as_str(), kind, Mode::from(0o644), device)
+            }
+            Operation::Msync {
+                target,
+                offset,
+                length,
+            } => self.with(target, OFlags::RDWR, |file| {
+                sync_mapped(file, *offset, *length)
+            }),
+            Operation::SyncRange {
+                target,
+                offset,
+                length,
+            } => self.with(target, OFlags::RDWR, |file| {
+                sync_range(file, *offset, *length)
+            }),
+            Operation::DropCaches => {
+                let all = OFlags::WRONLY | OFlags::CLOEXEC;
+                let file = open("/proc/sys/vm/drop_caches", all, Mode::empty())?;
+                uninterrupted(|| rustix::io::write(&file, b"3")).map(drop)
             }
             Operation::Sync => {
                 rustix::fs::sync();
@@ -391,6 +417,42 @@ fn write_mapped(file: &OwnedFd, size: u64, offset: u64, bytes: &[u8]) -> Result<
     result.and(unmapped)
 }
 
+/// Maps a range and synchronises it, as `msync` of a program that has written to it.
+fn sync_mapped(file: &OwnedFd, offset: u64, length: u64) -> Result<(), Errno> {
+    let within = offset % BLOCK as u64;
+    let bytes = usize::try_from(within + length).map_err(|_| Errno::OVERFLOW)?;
+    let access = ProtFlags::READ | ProtFlags::WRITE;
+    // SAFETY: a new mapping at an address of the kernel's choice; nothing else refers to it.
+    let mapping = unsafe {
+        mmap(
+            std::ptr::null_mut(),
+            bytes,
+            access,
+            MapFlags::SHARED,
+            file,
+            offset - within,
+        )
+    }?;
+    // SAFETY: the whole mapping of above.
+    let synced = unsafe { msync(mapping, bytes, MsyncFlags::SYNC) };
+    // SAFETY: the mapping of above, which nothing refers to any longer.
+    let unmapped = unsafe { munmap(mapping, bytes) };
+    synced.and(unmapped)
+}
+
+fn sync_range(file: &OwnedFd, offset: u64, length: u64) -> Result<(), Errno> {
+    let signed = |number: u64| i64::try_from(number).map_err(|_| Errno::OVERFLOW);
+    let (offset, length) = (signed(offset)?, signed(length)?);
+    let flags = libc::SYNC_FILE_RANGE_WAIT_BEFORE
+        | libc::SYNC_FILE_RANGE_WRITE
+        | libc::SYNC_FILE_RANGE_WAIT_AFTER;
+    // SAFETY: the descriptor is open; the call reads and writes no memory of this process.
+    match unsafe { libc::sync_file_range(file.as_raw_fd(), offset, length, flags) } {
+        0 => Ok(()),
+        _ => Err(Errno::from_io_error(&io::Error::last_os_error()).unwrap_or(Errno::IO)),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::dump;
@@ -492,6 +554,29 @@ mod tests {
                 run(12304, 32, 5),
             ]
         );
+    }
+
+    #[test]
+    fn ranges_are_synced_and_special_files_are_made() {
+        let text = "mkdir A\ncreate A/f\nwrite A/f 0 12288\n---\nwrite-mapped A/f 4096 4096\n\
+                    msync A/f 4112 32\nsync-range A/f 0 12288\nfifo A/p\nrename A/p q";
+        let program: Program = text.parse().unwrap();
+        program.check().unwrap();
+        let (folder, performed, _) = performed(&program);
+        assert_eq!(performed.failed, None);
+        let fifo = EntryKind::Special {
+            kind: SpecialKind::Fifo,
+        };
+        let tree = dump(folder.path()).entries;
+        assert_eq!((&tree["q"].kind, tree["q"].mode), (&fifo, Some(0o644)));
+        for (wrong, reason) in [
+            ("msync A/f 8192 8192", "within them"),
+            ("fsync q", "not opened"),
+        ] {
+            let wrong = format!("{text}\n{wrong}").parse::<Program>().unwrap();
+            let wrong = wrong.check().unwrap_err().to_string();
+            assert!(wrong.contains(reason), "{wrong}");
+        }
     }
 
     #[test]

@@ -261,6 +261,29 @@ impl Explanation<'_> {
         )
     }
 
+    /// The cost of a flush from which on the faster contender is faster, if both sent the same
+    /// requests and the rest of their time was the same.
+    fn threshold(&self, fast: &str) -> Option<String> {
+        let [rest, other_rest] = self.both(|at| {
+            let anatomy = &self.anatomies[at];
+            let flushes = anatomy.part(Part::Flushes)?;
+            Some(anatomy.whole_ns.saturating_sub(flushes))
+        });
+        let [many, few] = self.both(|at| {
+            let requests = DeviceRequests::of(self.samples[at]);
+            requests.map_or(0, |requests| requests.flushes)
+        });
+        let more = many.checked_sub(few).filter(|more| *more > 0)?;
+        let gained = other_rest?.saturating_sub(rest?);
+        Some(match gained / more {
+            0 => format!("; {fast} is faster whatever a flush costs"),
+            least => format!(
+                "; {fast} is faster only while flushes cost at least {}",
+                Nanos(least)
+            ),
+        })
+    }
+
     /// The share of metadata in the written bytes, if both have it.
     fn metadata(&self) -> String {
         let [a, b] = self.both(|at| self.anatomies[at].traced);
@@ -348,8 +371,10 @@ impl Explanation<'_> {
             Cause::Flushes => {
                 let times_text = self.both(|at| self.flushes(at));
                 format!(
-                    "time in which the device served flushes: {slow} waits {}, {fast} {}",
-                    times_text[0], times_text[1]
+                    "time in which the device served flushes: {slow} waits {}, {fast} {}{}",
+                    times_text[0],
+                    times_text[1],
+                    self.threshold(fast).unwrap_or_default()
                 )
             }
         }
