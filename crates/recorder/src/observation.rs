@@ -67,6 +67,15 @@ pub enum SessionError {
         "strace failed; its messages are above. Tracing may need root, or kernel.yama.ptrace_scope=0"
     )]
     Strace,
+    /// A log of strace cannot be read.
+    #[error("cannot read {}: {source}", path.display())]
+    Log { path: PathBuf, source: io::Error },
+    #[error(
+        "no call of the log is on a file in {root}{}. Name the directory, as it was called there: \
+         --path DIR",
+        if outside.is_empty() { String::new() } else { format!("; most are in {outside}") }
+    )]
+    EmptyLog { root: String, outside: String },
     /// The recording cannot be written, or the observer failed.
     #[error("cannot write the recording: {0}")]
     Write(#[from] io::Error),

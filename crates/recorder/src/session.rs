@@ -161,7 +161,7 @@ fn about(request: &Request, root: &Path, probes: Option<&Probes>) -> Result<Abou
 }
 
 /// A key for the hashes of names, which is forgotten.
-fn key() -> io::Result<[u8; 32]> {
+pub(crate) fn key() -> io::Result<[u8; 32]> {
     let mut key = [0; 32];
     io::Read::read_exact(&mut std::fs::File::open("/dev/urandom")?, &mut key)?;
     Ok(key)

@@ -5,7 +5,8 @@ use fsdyno_model::CancelToken;
 use fsdyno_recorder::ebpf::{BUFFER, Probes};
 use fsdyno_recorder::observation::Target;
 use fsdyno_recorder::session::{Request, record};
-use fsdyno_trace::{Action, Ending, Item, Object, PathId, Paths, Reader, Recorder};
+use fsdyno_recorder::strace::log::{Log, import};
+use fsdyno_trace::{Action, Ending, EntryKind, Item, Object, PathId, Paths, Reader, Recorder};
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -49,20 +50,32 @@ fn run(recorder: Recorder, root: &Path, script: &str, anonymous: bool) -> Record
         buffer: BUFFER,
     };
     let (bytes, ending) = record(&request, Vec::new(), &CancelToken::new(), |_| ()).unwrap();
-    let mut reader = Reader::new(&bytes[..]).unwrap();
-    let mut lines = Vec::new();
-    let mut names = std::collections::HashMap::new();
-    while let Some(item) = reader.next_item().unwrap() {
-        if let Item::Operation(operation) = item {
-            let mut line = describe(&operation.action, reader.paths(), &mut names);
-            let _ = write!(line, " = {}", operation.result.min(1));
-            lines.push(line);
+    Recorded::read(bytes, ending)
+}
+
+impl Recorded {
+    fn read(bytes: Vec<u8>, ending: Ending) -> Self {
+        let mut reader = Reader::new(&bytes[..]).unwrap();
+        let mut lines = Vec::new();
+        let mut names = std::collections::HashMap::new();
+        while let Some(item) = reader.next_item().unwrap() {
+            if let Item::Operation(operation) = item {
+                let mut line = describe(&operation.action, reader.paths(), &mut names);
+                let _ = write!(line, " = {}", operation.result.min(1));
+                lines.push(line);
+            }
+        }
+        Self {
+            lines,
+            ending,
+            bytes,
         }
     }
-    Recorded {
-        lines,
-        ending,
-        bytes,
+
+    fn sorted(mut self) -> Vec<String> {
+        // Processes run in parallel: their order differs.
+        self.lines.sort();
+        self.lines
     }
 }
 
@@ -203,10 +216,7 @@ fn both_recorders_give_the_same_recording() {
         let (_place, root) = tree();
         let recorded = run(recorder, &root, SCRIPT, false);
         check(&recorded);
-        // Processes run in parallel: their order differs.
-        let mut lines = recorded.lines;
-        lines.sort();
-        lines
+        recorded.sorted()
     });
     assert_eq!(ebpf, strace);
 }
@@ -270,4 +280,183 @@ fn a_command_is_ended_with_all_its_processes_after_its_time() {
             assert!(!fsdyno_recorder::attach::is_running(pid), "{recorder:?}");
         }
     }
+}
+
+/// Runs a script in a tree with `strace OPTIONS`. Returns the files of the log: one, or those of `-ff`;
+/// without `-o` in the options, what strace prints with the errors of the script.
+fn log(options: &str, root: &Path, script: &str) -> Vec<PathBuf> {
+    let place = root.parent().unwrap();
+    let script = format!("cd '{}' || exit 9; {script}", root.display());
+    let mut command = std::process::Command::new("strace");
+    command.args(options.split_ascii_whitespace());
+    let command = command.args(["sh", "-c", &script]).current_dir(place);
+    let ran = command.output().unwrap();
+    assert!(
+        ran.status.code().is_some_and(|status| status < 2),
+        "{options}"
+    );
+    if !options.contains("-o") {
+        std::fs::write(place.join("log"), ran.stderr).unwrap();
+    }
+    let entries = std::fs::read_dir(place)
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    let name = |path: &PathBuf| path.file_name().unwrap().to_string_lossy().into_owned();
+    entries
+        .filter(|path| name(path).starts_with("log"))
+        .collect()
+}
+
+fn imported(files: Vec<PathBuf>, root: Option<&Path>) -> Recorded {
+    let log = Log {
+        files,
+        root: root.map(Path::to_owned),
+        anonymous: false,
+    };
+    let (bytes, ending) = import(&log, Vec::new()).unwrap();
+    Recorded::read(bytes, ending)
+}
+
+fn recording(recorded: &Recorded) -> Recording {
+    let reader = Reader::new(&recorded.bytes[..]).unwrap();
+    Recording::read(reader, &CancelToken::new())
+        .unwrap()
+        .unwrap()
+}
+
+/// The size of a file of the tree at the start.
+fn size_at_start(recording: &Recording, path: &str) -> Option<u64> {
+    let path_of = |path| recording.paths.path(path);
+    let mut entries = recording.entries.iter();
+    let found = entries.find(|entry| path_of(entry.path) == Path::new(path))?;
+    match found.kind {
+        EntryKind::File { size, .. } => Some(size),
+        _ => None,
+    }
+}
+
+#[test]
+fn a_log_with_any_options_becomes_the_recording_of_its_calls() {
+    if !strace_works() {
+        return;
+    }
+    let (_place, root) = tree();
+    let expected = run(Recorder::Strace, &root, SCRIPT, false).sorted();
+    for options in [
+        "-f -o log",
+        "-f -t -o log",
+        "-f -tt -T -o log",
+        "-f -ttt -T -y -o log",
+        "-f -r -o log",
+        "-f -yy -tt -o log",
+        "-f -X verbose -v -s 4096 -o log",
+        "-f -X raw -n -i -o log",
+        "-f -x -tt -r -o log",
+        "-f",
+        "-f -tt -T -y",
+        "-ff -ttt -T -o log",
+        "-ff -o log",
+    ] {
+        let (_place, root) = tree();
+        let files = log(options, &root, SCRIPT);
+        let recorded = imported(files, Some(&root));
+        let explained = recorded.ending.explained.unwrap();
+        assert_eq!(
+            explained.understood, explained.seen,
+            "{options}: {:?}",
+            recorded.ending
+        );
+        assert!(explained.seen > 50, "{options}");
+        let tree = recording(&recorded);
+        assert_eq!(size_at_start(&tree, "old"), Some(19), "{options}");
+        assert_eq!(tree.entries.len(), 2, "{options}: {:?}", tree.entries);
+        let found = recorded.sorted();
+        let missing = |these: &[String], those: &[String]| -> Vec<String> {
+            let count =
+                |lines: &[String], line: &String| lines.iter().filter(|one| *one == line).count();
+            let less = these
+                .iter()
+                .filter(|line| count(those, line) < count(these, line));
+            less.cloned().collect()
+        };
+        let (lost, invented) = (missing(&expected, &found), missing(&found, &expected));
+        assert!(
+            lost.is_empty() && invented.is_empty(),
+            "{options}: {lost:?} {invented:?}"
+        );
+    }
+}
+
+#[test]
+fn the_tree_before_a_log_has_what_its_programs_found() {
+    if !strace_works() {
+        return;
+    }
+    let (_place, root) = tree();
+    std::fs::create_dir_all(root.join("a/b")).unwrap();
+    std::fs::write(root.join("a/b/read"), vec![b'x'; 5000]).unwrap();
+    std::fs::write(root.join("appended"), vec![b'x'; 300]).unwrap();
+    std::fs::write(root.join("moved"), vec![b'x'; 70]).unwrap();
+    std::os::unix::fs::symlink("a/b", root.join("link")).unwrap();
+    let script = "readlink link; head -c 100 link/read; echo x >> appended; stat appended; mv moved a/new; \
+        stat a/new; stat none; mkdir made; echo y > made/file; cat made/file; rm -r a";
+    let recorded = imported(log("-f -y -o log", &root, script), Some(&root));
+    let tree = recording(&recorded);
+    let size = |path: &str| size_at_start(&tree, path);
+    assert_eq!(size("a/b/read"), Some(100), "as much as was read");
+    assert_eq!(size("moved"), Some(70));
+    assert_eq!(size("appended"), Some(300));
+    for absent in ["a/new", "none", "made", "made/file"] {
+        assert_eq!(size(absent), None, "{absent}");
+    }
+    let kinds = tree.entries.iter();
+    let links = kinds.filter(|entry| matches!(entry.kind, EntryKind::Symlink { .. }));
+    assert_eq!(links.count(), 1);
+    // The working directory is the tree, where none is named.
+    let files = log("-f -y -o log", &root, "stat old");
+    assert_eq!(
+        size_at_start(&recording(&imported(files, None)), "tree/old"),
+        Some(19)
+    );
+}
+
+#[test]
+fn a_log_of_some_calls_says_what_it_lacks() {
+    if !strace_works() {
+        return;
+    }
+    let (_place, root) = tree();
+    let files = log(
+        "-f -e trace=openat,read,unlinkat -o log",
+        &root,
+        "cat old; rm old; cat < /dev/null",
+    );
+    let recorded = imported(files, Some(&root));
+    let about = Reader::new(&recorded.bytes[..]).unwrap().about().clone();
+    let limits = about.limits.join("\n");
+    for lack in [
+        "no calls of write",
+        "no calls of close",
+        "start of all threads",
+        "contents",
+    ] {
+        assert!(limits.contains(lack), "{lack} is not in\n{limits}");
+    }
+    assert!(
+        recorded.lines.iter().any(|line| line == "unlink old = 0"),
+        "{:?}",
+        recorded.lines
+    );
+    // Descriptors that were opened before the log began.
+    let (_place, root) = tree();
+    let log = root.parent().unwrap().join("log");
+    std::fs::write(
+        &log,
+        "5 openat(AT_FDCWD, \"old\", O_RDONLY) = 3\n5 read(9, \"\"..., 5) = 5\n",
+    )
+    .unwrap();
+    let recorded = imported(vec![log], Some(&root));
+    let explained = recorded.ending.explained.unwrap();
+    assert_eq!((explained.understood, explained.seen), (1, 2));
+    assert!(!recorded.ending.complete());
 }

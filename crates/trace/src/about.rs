@@ -82,6 +82,14 @@ pub struct Overhead {
     pub manifest_ns: u64,
 }
 
+/// The calls on files in a log of strace that was made elsewhere.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Explained {
+    /// Those whose files are known.
+    pub understood: u64,
+    pub seen: u64,
+}
+
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Ending {
     /// Length of the recording, ns.
@@ -102,6 +110,9 @@ pub struct Ending {
     /// The cost of recording, if it was measured.
     #[serde(default)]
     pub overhead: Option<Overhead>,
+    /// How much of a log of strace the recording has; none if it was recorded by fsdyno.
+    #[serde(default)]
+    pub explained: Option<Explained>,
     /// Exit status of the recorded command, as in a shell; none if there was no command.
     #[serde(default)]
     pub exit_status: Option<i32>,

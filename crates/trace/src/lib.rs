@@ -54,7 +54,7 @@ pub mod summary;
 mod tests;
 mod writer;
 
-pub use about::{About, Ending, Overhead, Recorder};
+pub use about::{About, Ending, Explained, Overhead, Recorder};
 pub use blocks::MARK;
 pub use check::Invalid;
 pub use error::TraceError;

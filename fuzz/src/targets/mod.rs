@@ -19,6 +19,7 @@ mod recording;
 mod replay;
 mod reports;
 mod store_rows;
+mod strace_log;
 mod tar_archive;
 mod vhost_user;
 mod workload;
@@ -65,4 +66,5 @@ targets! {
     JOURNAL: journal, SMALL;
     RECORDING: recording, BUFFERS;
     REPLAY: replay, 64 << 20;
+    STRACE_LOG: strace_log, 64 << 20;
 }

@@ -318,6 +318,85 @@ fn a_recording_is_replayed_on_image_files_of_each_file_system() {
     home.assert_cleanable();
 }
 
+/// A log of another machine: of a shell and a child, with times and files.
+const LOG: &str = r#"
+41 1700000000.000100 newfstatat(AT_FDCWD</srv/mail>, ".", {st_mode=S_IFDIR|0750, st_size=4096, ...}, 0) = 0 <0.000010>
+41 1700000000.000200 openat(AT_FDCWD</srv/mail>, "in/a", O_RDONLY|O_CLOEXEC) = 3</srv/mail/in/a> <0.000020>
+41 1700000000.000300 fstat(3</srv/mail/in/a>, {st_mode=S_IFREG|0600, st_size=9000, ...}) = 0 <0.000005>
+41 1700000000.000400 read(3</srv/mail/in/a>, "From: <"..., 65536) = 9000 <0.000030>
+41 1700000000.000500 vfork( <unfinished ...>
+42 1700000000.000600 openat(AT_FDCWD</srv/mail>, "in/b", O_RDWR|O_CREAT|O_EXCL, 0600) = 4</srv/mail/in/b> <0.000040>
+42 1700000000.000700 write(4</srv/mail/in/b>, "From: <"..., 9000) = 9000 <0.000040>
+42 1700000000.000800 fsync(4</srv/mail/in/b>) = 0 <0.000900>
+42 1700000000.001800 +++ exited with 0 +++
+41 1700000000.001900 <... vfork resumed>) = 42 <0.001400>
+41 1700000000.002000 read(7</srv/mail/list>, "a"..., 100) = 100 <0.000010>
+41 1700000000.002100 rename("in/b", "in/c") = 0 <0.000020>
+41 1700000000.002200 unlink("/srv/mail/in/a") = 0 <0.000020>
+41 1700000000.002300 read(8, "", 100) = 0 <0.000010>
+41 1700000000.002400 stat("/srv/mail/in/b", 0x7ffd0) = -1 ENOENT (No such file or directory) <0.000010>
+"#;
+
+#[test]
+fn a_log_of_strace_is_replayed_as_it_was() {
+    let home = Home::new();
+    let (log, file) = (home.path("mail.log"), home.path("mail.trace"));
+    std::fs::write(&log, LOG).unwrap();
+    let [log, file] = [&log, &file].map(|path| path.to_str().unwrap());
+    let printed = home.fsdyno(&["record", "--from-strace", log, "-o", file]);
+    assert_eq!(printed.code, Some(0), "{}", printed.err);
+    // Descriptor 8 was opened before.
+    let explained = "91.7 % explained: the files of 11 of 12 calls";
+    assert!(printed.err.contains(explained), "{}", printed.err);
+    let shown = home.fsdyno(&["record", "show", file]);
+    assert!(
+        shown.out.starts_with("not complete: 1 events"),
+        "{}",
+        shown.out
+    );
+    assert!(
+        shown.out.contains("2, 8.89 KiB"),
+        "{}",
+        shown.out
+    );
+    let (work, test) = (
+        home.work().display().to_string(),
+        "a_log_of_strace_is_replayed_as_it_was",
+    );
+    let on = format!("dir:{work}");
+    let mut places = vec![vec!["--on", &on]];
+    if root_and(&["mkfs.ext4", "mkfs.xfs", "mkfs.btrfs"], test) {
+        places.push(vec!["--fs", "ext4,xfs,btrfs", "--work-dir", &work]);
+    }
+    for place in places {
+        let words = ["run", "--workload-trace", file, "--repeats", "1", "--json"];
+        let printed = home.fsdyno(&[&words[..], &place].concat());
+        assert_eq!(printed.code, Some(0), "{}{}", printed.out, printed.err);
+        let result: Value = serde_json::from_str(&printed.out).unwrap();
+        for note in notes(&result) {
+            assert!(note.contains("different: 0\n"), "{note}");
+        }
+    }
+    // The directory has its name on the other machine.
+    let words = [
+        "record",
+        "--from-strace",
+        log,
+        "--path",
+        "/srv/web",
+        "-o",
+        file,
+        "--force",
+    ];
+    let printed = home.fsdyno(&words);
+    assert_eq!(printed.code, Some(2), "{}", printed.err);
+    assert!(
+        printed.err.contains("most are in /srv/mail"),
+        "{}",
+        printed.err
+    );
+}
+
 #[test]
 fn a_replay_in_virtual_time_has_the_same_figures_twice() {
     let test = "a_replay_in_virtual_time_has_the_same_figures_twice";

@@ -1,8 +1,12 @@
 //! Observes programs with strace. Buffers are printed as addresses, so contents are not even read.
 
+pub mod log;
+mod names;
 mod parse;
+mod prefix;
+mod text;
 
-pub use parse::{Event, Parser, Unreadable};
+pub use parse::{Details, Event, Parser, Status, Unreadable};
 
 use crate::observation::{Observed, SessionError, Target, Termination};
 use crate::tracker::{Sharing, Tracker};
@@ -249,7 +253,10 @@ impl<'t, W: Write> Feed<'t, W> {
 
     fn event(&mut self, event: Event) -> io::Result<()> {
         let tid = match &event {
-            Event::Call(Call { tid, .. }) | Event::Seen { tid } | Event::Exit { tid, .. } => *tid,
+            Event::Call(Call { tid, .. })
+            | Event::Seen { tid }
+            | Event::Others { tid, .. }
+            | Event::Exit { tid, .. } => *tid,
             Event::Fork { parent, .. } => *parent,
             Event::Exec { former, .. } => *former,
         };
@@ -318,7 +325,7 @@ impl<'t, W: Write> Feed<'t, W> {
             }
             Event::Exec { tid, former, at_ns } => self.tracker.exec(tid, former, since(at_ns)),
             Event::Exit { tid, at_ns } => self.tracker.exit(tid, since(at_ns)),
-            Event::Seen { .. } => Ok(()),
+            Event::Seen { .. } | Event::Others { .. } => Ok(()),
         }
     }
 

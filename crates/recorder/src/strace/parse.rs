@@ -1,6 +1,14 @@
-//! Parses the lines of `strace -f -ttt -T -X raw`: calls, also unfinished and resumed ones, signals
-//! and exits. A line that cannot be parsed is an error, which is counted.
+//! Parses the lines of strace: calls, also unfinished and resumed ones, signals and exits. A line that
+//! cannot be parsed is an error, which is counted.
+//!
+//! The recorder's own strace prints `-f -ttt -T -X raw`. Of a log that was made elsewhere, the options
+//! are found from its lines ([`super::prefix`]).
 
+use super::prefix::{Prefix, Prefixes};
+use super::text::{
+    Argument, arguments, duration, group_numbers, nanoseconds, number, number_text, result,
+    split_name, word,
+};
 use crate::calls::{Call, Pointers, find};
 use std::collections::HashMap;
 
@@ -37,6 +45,11 @@ pub enum Event {
     Seen {
         tid: i32,
     },
+    /// A thread has new descriptors of what is no file: sockets, pipes. Only of logs.
+    Others {
+        tid: i32,
+        numbers: Vec<i32>,
+    },
 }
 
 /// A call that was entered and has not returned.
@@ -53,28 +66,137 @@ pub struct Parser {
     unfinished: HashMap<i32, Unfinished>,
     /// The thread that takes the place of another, by its former number.
     superseded: HashMap<i32, i32>,
+    /// Of a log that was made elsewhere.
+    log: Option<Prefixes>,
+    details: Details,
 }
+
+/// What a log prints of the last call besides its arguments.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Details {
+    /// Descriptors among the arguments, with their files (`-y`).
+    pub descriptors: Vec<(i32, Vec<u8>)>,
+    /// The working directory: with `AT_FDCWD` (`-y`), or as getcwd returned it.
+    pub working: Option<Vec<u8>>,
+    pub status: Option<Status>,
+    /// The target of a symbolic link, if it was printed whole.
+    pub link: Option<Vec<u8>>,
+}
+
+/// What stat and statx returned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Status {
+    /// Type and permissions.
+    pub mode: u32,
+    /// None if it was not printed, as of a device.
+    pub size: Option<u64>,
+}
+
+/// Calls that return a descriptor of what is no file.
+const OTHERS: &[&str] = &[
+    "socket",
+    "accept",
+    "accept4",
+    "eventfd",
+    "eventfd2",
+    "epoll_create",
+    "epoll_create1",
+    "timerfd_create",
+    "signalfd",
+    "signalfd4",
+    "inotify_init",
+    "inotify_init1",
+    "memfd_create",
+    "pidfd_open",
+    "io_uring_setup",
+    "perf_event_open",
+];
+
+/// Names of calls on 32-bit systems, and the same calls here.
+const ALIASES: &[(&str, &str)] = &[
+    ("stat64", "stat"),
+    ("lstat64", "lstat"),
+    ("fstat64", "fstat"),
+    ("fstatat64", "newfstatat"),
+    ("statfs64", "statfs"),
+    ("fstatfs64", "fstatfs"),
+    ("truncate64", "truncate"),
+    ("ftruncate64", "ftruncate"),
+    ("fcntl64", "fcntl"),
+    ("mmap2", "mmap"),
+    ("pread", "pread64"),
+    ("pwrite", "pwrite64"),
+];
+
+/// Calls on files that a recording cannot express.
+const NOT_KNOWN: &[&str] = &["fchmodat2", "open_by_handle_at", "_llseek", "fstatat"];
 
 /// A line that cannot be interpreted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("strace printed a line that cannot be interpreted")]
 pub struct Unreadable;
 
-#[derive(Debug, Clone, PartialEq)]
-enum Argument {
-    Number(u64),
-    Text(Vec<u8>),
-    /// A structure or list, without its brackets.
-    Group(Vec<u8>),
-}
-
 impl Parser {
+    /// A parser of a log that was made elsewhere, with any options.
+    pub fn of_log() -> Self {
+        Self {
+            log: Some(Prefixes::default()),
+            ..Self::default()
+        }
+    }
+
+    /// What the log printed of the last call.
+    pub fn details(&self) -> &Details {
+        &self.details
+    }
+
     /// Parses a line without its end. None if it has no meaning for a recording.
     pub fn line(&mut self, line: &[u8]) -> Result<Option<Event>, Unreadable> {
-        let (tid, rest) = word(line).ok_or(Unreadable)?;
-        let tid: i32 = number_text(tid).ok_or(Unreadable)?;
-        let (time, rest) = word(rest).ok_or(Unreadable)?;
-        let at_ns = nanoseconds(time).ok_or(Unreadable)?;
+        let Some(log) = &mut self.log else {
+            let (tid, rest) = word(line).ok_or(Unreadable)?;
+            let tid: i32 = number_text(tid).ok_or(Unreadable)?;
+            let (time, rest) = word(rest).ok_or(Unreadable)?;
+            let at_ns = nanoseconds(time).ok_or(Unreadable)?;
+            return self.event(tid, at_ns, rest);
+        };
+        self.details = Details::default();
+        let Some(Prefix { tid, at_ns, rest }) = log.read(None, line) else {
+            return Ok(None);
+        };
+        self.event_of_log(tid, at_ns, &rest)
+    }
+
+    /// Parses a line of the file of a thread (`-ff`).
+    pub fn line_of(&mut self, tid: i32, line: &[u8]) -> Result<Option<Event>, Unreadable> {
+        self.details = Details::default();
+        let log = self.log.get_or_insert_default();
+        let Some(Prefix { tid, at_ns, rest }) = log.read(Some(tid), line) else {
+            return Ok(None);
+        };
+        self.event_of_log(tid, at_ns, &rest)
+    }
+
+    fn event_of_log(
+        &mut self,
+        tid: i32,
+        at_ns: u64,
+        rest: &[u8],
+    ) -> Result<Option<Event>, Unreadable> {
+        if rest.ends_with(b" <detached ...>") {
+            return Ok(None);
+        }
+        let event = self.event(tid, at_ns, rest);
+        if let (Some(log), Ok(Some(event))) = (&mut self.log, &event) {
+            match event {
+                Event::Fork { child, .. } => log.started(*child),
+                Event::Exit { tid, .. } => log.ended(*tid),
+                _ => {}
+            }
+        }
+        event
+    }
+
+    fn event(&mut self, tid: i32, at_ns: u64, rest: &[u8]) -> Result<Option<Event>, Unreadable> {
         if rest.starts_with(b"---") {
             return Ok(None);
         }
@@ -96,7 +218,7 @@ impl Parser {
                 return Err(Unreadable);
             };
             text.extend_from_slice(&resumed[end + b" resumed>".len()..]);
-            return self.call(tid, start_ns, &text);
+            return self.call(tid, start_ns, at_ns, &text);
         }
         if let Some(begun) = rest.strip_suffix(b" <unfinished ...>") {
             let text = begun.to_vec();
@@ -109,7 +231,7 @@ impl Parser {
             );
             return Ok(Some(Event::Seen { tid }));
         }
-        self.call(tid, at_ns, rest)
+        self.call(tid, at_ns, at_ns, rest)
     }
 
     /// The threads in a call that creates a thread, with its flags if they were printed already.
@@ -117,27 +239,38 @@ impl Parser {
         let creating = self.unfinished.iter().filter_map(|(tid, call)| {
             let (name, rest) = split_name(&call.text)?;
             let created = matches!(name, "clone" | "clone3" | "fork" | "vfork");
-            created.then(|| (*tid, clone_flags(name, &arguments(rest).0)))
+            created.then(|| (*tid, clone_flags(name, rest, &arguments(rest).0)))
         });
         creating.collect()
     }
 
-    fn call(&mut self, tid: i32, start_ns: u64, text: &[u8]) -> Result<Option<Event>, Unreadable> {
-        let (name, rest) = split_name(text).ok_or(Unreadable)?;
-        let (arguments, rest) = arguments(rest);
+    /// A whole call; its end was printed at `printed_ns`.
+    fn call(
+        &mut self,
+        tid: i32,
+        start_ns: u64,
+        printed_ns: u64,
+        text: &[u8],
+    ) -> Result<Option<Event>, Unreadable> {
+        let (name, after) = split_name(text).ok_or(Unreadable)?;
+        let (arguments, rest) = arguments(after);
         let rest = rest.ok_or(Unreadable)?;
-        let (result, rest) = result(rest).ok_or(Unreadable)?;
+        let (value, rest) = result(rest).ok_or(Unreadable)?;
         // Calls that do not return, such as exit_group.
-        let Some(result) = result else {
+        let Some(result) = value else {
             return Ok(None);
         };
-        let end_ns = start_ns + duration(rest).unwrap_or(0);
+        let end_ns = match duration(rest) {
+            Some(duration) => start_ns.saturating_add(duration),
+            None if self.log.is_some() => printed_ns,
+            None => start_ns,
+        };
         match name {
             "clone" | "clone3" | "fork" | "vfork" => {
                 let Some(child) = i32::try_from(result).ok().filter(|child| *child > 0) else {
                     return Ok(None);
                 };
-                let flags = clone_flags(name, &arguments).ok_or(Unreadable)?;
+                let flags = clone_flags(name, after, &arguments).ok_or(Unreadable)?;
                 return Ok(Some(Event::Fork {
                     parent: tid,
                     child,
@@ -156,6 +289,19 @@ impl Parser {
             }
             _ => {}
         }
+        let name = if self.log.is_some() {
+            self.details = details(name, &arguments, result);
+            if let Some(numbers) = others(name, &arguments, result) {
+                return Ok(Some(Event::Others { tid, numbers }));
+            }
+            if NOT_KNOWN.contains(&name) {
+                return Err(Unreadable);
+            }
+            let alias = ALIASES.iter().find(|(alias, _)| *alias == name);
+            alias.map_or(name, |(_, name)| name)
+        } else {
+            name
+        };
         let Some(entry) = find(name) else {
             return Ok(None);
         };
@@ -168,10 +314,7 @@ impl Parser {
             ..Call::default()
         };
         for (at, argument) in arguments.iter().take(6).enumerate() {
-            call.args[at] = match argument {
-                Argument::Number(number) => *number,
-                _ => u64::MAX,
-            };
+            call.args[at] = argument.number().unwrap_or(u64::MAX);
         }
         for (text, at) in call.texts.iter_mut().zip(entry.texts) {
             if let Some(Argument::Text(path)) = arguments.get(usize::from(*at)) {
@@ -194,292 +337,100 @@ impl Parser {
 }
 
 /// The flags of a call that creates a thread.
-fn clone_flags(name: &str, arguments: &[Argument]) -> Option<u64> {
+fn clone_flags(name: &str, text: &[u8], arguments: &[Argument]) -> Option<u64> {
     const VFORK: u64 = libc::CLONE_VM as u64 | libc::CLONE_VFORK as u64;
     match name {
-        "fork" => Some(0),
+        "fork" => return Some(0),
         // The child shares memory until it calls exec, and has descriptors of its own.
-        "vfork" => Some(VFORK),
+        "vfork" => return Some(VFORK),
+        _ => {}
+    }
+    if let Some(at) = memchr::memmem::find(text, b"flags=") {
+        let flags = &text[at + b"flags=".len()..];
+        let end = flags.iter().position(|byte| b",)}".contains(byte));
+        // Signals have no meaning here.
+        return Some(number(&flags[..end.unwrap_or(flags.len())]).unwrap_or(0));
+    }
+    match name {
         "clone3" => group_numbers(arguments.first())[0],
         // Printed raw: the flags are the first argument on x86-64 and ARM64.
-        _ => match arguments.first()? {
-            Argument::Number(flags) => Some(*flags),
-            _ => None,
-        },
+        _ => arguments.first()?.number(),
     }
 }
 
-/// Up to four numbers of a structure or list, in order.
-fn group_numbers(group: Option<&Argument>) -> [Option<u64>; 4] {
-    let mut numbers = [None; 4];
-    let Some(Argument::Group(text)) = group else {
-        return numbers;
+/// What a log prints of a call besides its arguments.
+fn details(name: &str, arguments: &[Argument], result: i64) -> Details {
+    let mut details = Details::default();
+    for argument in arguments {
+        if let Argument::Descriptor(number, file) = argument {
+            let number = i32::try_from(number.cast_signed()).unwrap_or(-1);
+            if number == libc::AT_FDCWD {
+                details.working = Some(file.clone());
+            } else {
+                details.descriptors.push((number, file.clone()));
+            }
+        }
+    }
+    if result < 0 {
+        return details;
+    }
+    let status = match name {
+        "fstat" | "stat" | "lstat" | "fstat64" | "stat64" | "lstat64" => arguments.get(1),
+        "newfstatat" | "fstatat64" => arguments.get(2),
+        "statx" => arguments.get(4),
+        _ => None,
     };
-    let fields = text.split(|byte| *byte == b',').map(|field| {
-        let at = memchr::memchr(b'=', field).map_or(0, |at| at + 1);
-        number(field[at..].trim_ascii())
-    });
-    for (number, field) in numbers.iter_mut().zip(fields) {
-        *number = field;
+    if let Some(Argument::Group(text)) = status {
+        details.status = status_of(text);
     }
-    numbers
-}
-
-/// The first word, and what follows its spaces.
-fn word(text: &[u8]) -> Option<(&[u8], &[u8])> {
-    let end = memchr::memchr(b' ', text).unwrap_or(text.len());
-    let (word, rest) = text.split_at(end);
-    (!word.is_empty()).then(|| (word, rest.trim_ascii_start()))
-}
-
-fn number_text<T: std::str::FromStr>(text: &[u8]) -> Option<T> {
-    std::str::from_utf8(text).ok()?.parse().ok()
-}
-
-/// Seconds with a fraction, as nanoseconds.
-fn nanoseconds(text: &[u8]) -> Option<u64> {
-    let text = std::str::from_utf8(text).ok()?;
-    let (seconds, fraction) = text.split_once('.').unwrap_or((text, "0"));
-    if fraction.is_empty() || fraction.len() > 9 {
-        return None;
-    }
-    let scale = 10_u64.pow(9 - u32::try_from(fraction.len()).ok()?);
-    let seconds: u64 = seconds.parse().ok()?;
-    let fraction: u64 = fraction.parse().ok()?;
-    seconds
-        .checked_mul(1_000_000_000)?
-        .checked_add(fraction * scale)
-}
-
-/// `NAME(` and what follows.
-fn split_name(text: &[u8]) -> Option<(&str, &[u8])> {
-    let end = memchr::memchr(b'(', text)?;
-    let name = std::str::from_utf8(&text[..end]).ok()?;
-    let plain = name
-        .bytes()
-        .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-    (plain && !name.is_empty()).then(|| (name, &text[end + 1..]))
-}
-
-/// The arguments, and what follows their closing parenthesis; none if there is none.
-fn arguments(text: &[u8]) -> (Vec<Argument>, Option<&[u8]>) {
-    let mut found = Vec::new();
-    let mut rest = text;
-    loop {
-        rest = rest.trim_ascii_start();
-        if let Some(after) = rest.strip_prefix(b")") {
-            return (found, Some(after));
-        }
-        if rest.is_empty() {
-            return (found, None);
-        }
-        let Some((argument, after)) = argument(rest) else {
-            return (found, None);
-        };
-        found.push(argument);
-        // Skips text that strace adds, such as `=> [5]` and comments.
-        let end = end_of_argument(after);
-        rest = &after[end..];
-        if let Some(after) = rest.strip_prefix(b",") {
-            rest = after;
-        }
-    }
-}
-
-fn argument(text: &[u8]) -> Option<(Argument, &[u8])> {
-    match text[0] {
-        b'"' => {
-            let (string, rest) = string(&text[1..])?;
-            Some((Argument::Text(string), rest))
-        }
-        b'{' | b'[' => {
-            let end = end_of_group(text)?;
-            Some((Argument::Group(text[1..end].to_vec()), &text[end + 1..]))
-        }
-        _ => {
-            let end = end_of_argument(text);
-            let (word, rest) = text.split_at(end);
-            // `name=value`, as clone prints.
-            let at = memchr::memchr(b'=', word).map_or(0, |at| at + 1);
-            let value = number(word[at..].trim_ascii()).unwrap_or(u64::MAX);
-            Some((Argument::Number(value), rest))
-        }
-    }
-}
-
-/// Position of the comma or parenthesis that ends an argument.
-fn end_of_argument(text: &[u8]) -> usize {
-    let mut at = 0;
-    while at < text.len() {
-        match text[at] {
-            b',' | b')' => return at,
-            b'"' => match string(&text[at + 1..]) {
-                Some((_, rest)) => at = text.len() - rest.len(),
-                None => return text.len(),
-            },
-            b'{' | b'[' | b'(' => match end_of_group(&text[at..]) {
-                Some(end) => at += end + 1,
-                None => return text.len(),
-            },
-            _ => at += 1,
-        }
-    }
-    at
-}
-
-/// Position of the bracket that closes the first one.
-fn end_of_group(text: &[u8]) -> Option<usize> {
-    let mut depth = 0_usize;
-    let mut at = 0;
-    while at < text.len() {
-        match text[at] {
-            b'"' => {
-                let (_, rest) = string(&text[at + 1..])?;
-                at = text.len() - rest.len();
-                continue;
-            }
-            b'{' | b'[' | b'(' => depth += 1,
-            b'}' | b']' | b')' => {
-                depth -= 1;
-                if depth == 0 {
-                    return Some(at);
-                }
-            }
-            _ => {}
-        }
-        at += 1;
-    }
-    None
-}
-
-/// A string after its opening quote, and what follows its closing one. Escapes are those of C, with
-/// octal numbers of one to three digits.
-fn string(text: &[u8]) -> Option<(Vec<u8>, &[u8])> {
-    let mut found = Vec::new();
-    let mut at = 0;
-    loop {
-        match *text.get(at)? {
-            b'"' => {
-                let rest = &text[at + 1..];
-                return Some((found, rest.strip_prefix(b"...").unwrap_or(rest)));
-            }
-            b'\\' => {
-                at += 1;
-                let escaped = *text.get(at)?;
-                at += 1;
-                found.push(match escaped {
-                    b'n' => b'\n',
-                    b't' => b'\t',
-                    b'r' => b'\r',
-                    b'v' => 0x0b,
-                    b'f' => 0x0c,
-                    b'x' => {
-                        let digits = std::str::from_utf8(text.get(at..at + 2)?).ok()?;
-                        at += 2;
-                        u8::from_str_radix(digits, 16).ok()?
-                    }
-                    b'0'..=b'7' => {
-                        let mut value = u32::from(escaped - b'0');
-                        let mut digits = 1;
-                        while let Some(digit @ b'0'..=b'7') = text.get(at)
-                            && digits < 3
-                        {
-                            value = value * 8 + u32::from(digit - b'0');
-                            digits += 1;
-                            at += 1;
-                        }
-                        u8::try_from(value).ok()?
-                    }
-                    other => other,
-                });
-            }
-            byte => {
-                found.push(byte);
-                at += 1;
-            }
-        }
-    }
-}
-
-/// A number as strace prints it: decimal, negative, hexadecimal, octal, NULL; or flags with `|`.
-fn number(text: &[u8]) -> Option<u64> {
-    let text = std::str::from_utf8(text).ok()?;
-    if text.contains('|') {
-        return text
-            .split('|')
-            .try_fold(0, |all, part| Some(all | number(part.as_bytes())?));
-    }
-    if text == "NULL" {
-        return Some(0);
-    }
-    if let Some(digits) = text.strip_prefix("0x") {
-        return u64::from_str_radix(digits, 16).ok();
-    }
-    if let Some(digits) = text.strip_prefix('0').filter(|digits| !digits.is_empty()) {
-        return u64::from_str_radix(digits, 8).ok();
-    }
-    match text.strip_prefix('-') {
-        Some(_) => text.parse::<i64>().ok().map(i64::cast_unsigned),
-        None => text.parse().ok(),
-    }
-}
-
-/// ` = RESULT ...`: the return value, none for `?`; and what follows.
-#[allow(clippy::type_complexity, reason = "a pair of the value and the rest")]
-fn result(text: &[u8]) -> Option<(Option<i64>, &[u8])> {
-    let text = text
-        .trim_ascii_start()
-        .strip_prefix(b"=")?
-        .trim_ascii_start();
-    let (value, rest) = word(text)?;
-    if value == b"?" {
-        return Some((None, rest));
-    }
-    let value = number(value)?.cast_signed();
-    if value != -1 {
-        return Some((Some(value), rest));
-    }
-    let (name, after) = word(rest)?;
-    let name = std::str::from_utf8(name).ok()?;
-    if let Some(number) = name.strip_prefix("(errno").map(|_| after) {
-        let digits = number.split(|byte| *byte == b')').next()?;
-        return Some((Some(-number_text::<i64>(digits)?), after));
-    }
-    // lseek and mmap may return -1 as a value; the name of an error follows otherwise.
-    Some((Some(-i64::from(errno(name)?)), after))
-}
-
-/// `<0.000012345>` at the end of a line, in ns.
-fn duration(text: &[u8]) -> Option<u64> {
-    let text = text.strip_suffix(b">")?;
-    let start = memchr::memrchr(b'<', text)?;
-    nanoseconds(&text[start + 1..])
-}
-
-macro_rules! errors {
-    ($($name:ident)*) => {
-        /// The number of an error.
-        fn errno(name: &str) -> Option<i32> {
-            match name {
-                $(stringify!($name) => Some(libc::$name),)*
-                "ERESTARTSYS" => Some(512),
-                "ERESTARTNOINTR" => Some(513),
-                "ERESTARTNOHAND" => Some(514),
-                "ERESTART_RESTARTBLOCK" => Some(516),
-                "ENOTSUPP" => Some(524),
-                _ => None,
-            }
-        }
+    let text = match name {
+        "readlink" => arguments.get(1),
+        "readlinkat" => arguments.get(2),
+        "getcwd" => arguments.first(),
+        _ => None,
     };
+    if let Some(Argument::Text(text)) = text {
+        if name == "getcwd" {
+            details.working = Some(text.clone());
+        } else if text.len() as u64 == result.unsigned_abs() {
+            details.link = Some(text.clone());
+        }
+    }
+    details
 }
 
-errors! {
-    EPERM ENOENT ESRCH EINTR EIO ENXIO E2BIG ENOEXEC EBADF ECHILD EAGAIN ENOMEM EACCES EFAULT
-    ENOTBLK EBUSY EEXIST EXDEV ENODEV ENOTDIR EISDIR EINVAL ENFILE EMFILE ENOTTY ETXTBSY EFBIG
-    ENOSPC ESPIPE EROFS EMLINK EPIPE EDOM ERANGE EDEADLK ENAMETOOLONG ENOLCK ENOSYS ENOTEMPTY
-    ELOOP ENODATA ETIME EREMOTE ENOLINK EPROTO EBADMSG EOVERFLOW EBADFD EILSEQ EUSERS ENOTSOCK
-    EOPNOTSUPP ETIMEDOUT ECONNREFUSED EALREADY EINPROGRESS ESTALE EUCLEAN EDQUOT ENOMEDIUM
-    EMEDIUMTYPE ECANCELED ENOKEY EKEYEXPIRED EHWPOISON ECONNRESET ENOTCONN ENOBUFS
+/// `st_mode=S_IFREG|0644, st_size=3, ...`.
+fn status_of(text: &[u8]) -> Option<Status> {
+    let field = |name: &[u8]| {
+        let at = memchr::memmem::find(text, name)? + name.len();
+        let end = memchr::memchr(b',', &text[at..]).map_or(text.len(), |end| at + end);
+        number(text[at..end].trim_ascii())
+    };
+    let mode = field(b"st_mode=").or_else(|| field(b"stx_mode="))?;
+    Some(Status {
+        mode: u32::try_from(mode).ok()?,
+        size: field(b"st_size=").or_else(|| field(b"stx_size=")),
+    })
+}
+
+/// The descriptors of a call that opens something other than files.
+fn others(name: &str, arguments: &[Argument], result: i64) -> Option<Vec<i32>> {
+    let list = match name {
+        _ if result < 0 => return None,
+        "pipe" | "pipe2" => arguments.first(),
+        "socketpair" => arguments.get(3),
+        _ if OTHERS.contains(&name) => return Some(vec![i32::try_from(result).ok()?]),
+        _ => return None,
+    };
+    let Some(Argument::Group(text)) = list else {
+        return Some(Vec::new());
+    };
+    let digits = |word: &[u8]| {
+        let end = word.iter().position(|byte| !byte.is_ascii_digit());
+        number_text(&word[..end.unwrap_or(word.len())])
+    };
+    let words = text.split(|byte| *byte == b',').map(<[u8]>::trim_ascii);
+    Some(words.filter_map(digits).collect())
 }
 
 #[cfg(test)]

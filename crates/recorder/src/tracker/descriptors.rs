@@ -315,7 +315,7 @@ impl<W: Write> Tracker<W> {
                 };
                 self.write(thread, call.start_ns, call.end_ns, action, call.result)?;
             }
-            "mmap" => return self.map_file(call, thread, pages(length)),
+            "mmap" => return self.map_file(call, thread, pages(length.max(1))),
             _ => {}
         }
         Ok(())

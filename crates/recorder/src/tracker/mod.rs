@@ -146,6 +146,31 @@ impl<W: Write> Tracker<W> {
         }
     }
 
+    /// The calls were made on another machine: symbolic links outside the tree are not read here.
+    pub fn of_elsewhere(&mut self) {
+        self.links.of_elsewhere();
+    }
+
+    /// Whether a thread has that descriptor, of a file or of something else.
+    pub fn has_descriptor(&self, tid: i32, number: i32) -> bool {
+        self.description(tid, number).is_some()
+    }
+
+    /// Sets the working directory of a thread: an absolute path without symbolic links.
+    pub fn work_in(&mut self, tid: i32, path: &[u8]) {
+        if let Some(task) = self.tasks.get(&tid) {
+            let mut directories = task.directories.borrow_mut();
+            if directories.working != path {
+                directories.working = path.to_vec();
+            }
+        }
+    }
+
+    /// Calls so far that could not be interpreted.
+    pub fn unknown(&self) -> u64 {
+        self.unknown.values().sum()
+    }
+
     /// Whether the thread is known.
     pub fn knows(&self, tid: i32) -> bool {
         self.tasks.contains_key(&tid)

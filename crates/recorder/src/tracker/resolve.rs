@@ -37,6 +37,8 @@ pub(crate) struct Links {
     inside: BTreeMap<Vec<u8>, Vec<u8>>,
     /// Target texts of links outside the tree; none for names that are no links.
     outside: HashMap<Vec<u8>, Option<Vec<u8>>>,
+    /// Whether links outside the tree are those of another machine, and not known.
+    elsewhere: bool,
     /// Results of earlier paths. Cleared when a link in the tree changes.
     known: HashMap<Vec<u8>, Found>,
     /// The key of a path in `known`.
@@ -49,9 +51,14 @@ impl Links {
             root,
             inside,
             outside: HashMap::new(),
+            elsewhere: false,
             known: HashMap::new(),
             key: Vec::new(),
         }
+    }
+
+    pub fn of_elsewhere(&mut self) {
+        self.elsewhere = true;
     }
 
     /// The path relative to the tree; none outside it.
@@ -250,8 +257,8 @@ impl Links {
         if let Some(relative) = self.relative(path) {
             return self.inside.get(relative).cloned();
         }
-        if path.starts_with(b"/proc/") {
-            // Links in `/proc` change, and those of this process differ.
+        // Links in `/proc` change, and those of this process differ.
+        if self.elsewhere || path.starts_with(b"/proc/") {
             return None;
         }
         if let Some(known) = self.outside.get(path) {

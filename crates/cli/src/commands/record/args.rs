@@ -36,9 +36,17 @@ pub struct ShowRecording {
 
 #[derive(Debug, Args)]
 pub struct NewRecording {
-    /// Directory to record [default: the current one]
+    /// Directory to record [default: the current one; of a log, its first one]
     #[arg(long, value_name = "DIR")]
     pub path: Option<PathBuf>,
+    /// Make the recording of a log of strace; with -ff, of the files of all threads
+    #[arg(
+        long,
+        value_name = "FILE",
+        num_args = 1..,
+        conflicts_with_all = ["pid", "cgroup", "duration", "recorder", "buffer", "argv"]
+    )]
+    pub from_strace: Vec<PathBuf>,
     /// Record a running process and its future children; repeatable
     #[arg(long, value_name = "PID")]
     pub pid: Vec<i32>,

@@ -15,9 +15,15 @@ use fsdyno_load::StrayProcesses;
 use fsdyno_model::{Bytes, Nanos};
 use fsdyno_recorder::observation::{SessionError, Target};
 use fsdyno_recorder::session::{Request, Started, record as record_session};
+use fsdyno_recorder::strace::log::{self, Log};
 use fsdyno_trace::{Ending, Recorder};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+/// What to do where fsdyno cannot record.
+const ELSEWHERE: &str = "\
+    A log of `strace -f -ttt -T -y -o FILE` of any machine becomes a recording by --from-strace FILE, \
+    and the static binary of fsdyno records on any Linux (--anonymous: without names)";
 
 pub fn record(args: &RecordArgs) -> Result<(), CliError> {
     match &args.command {
@@ -31,6 +37,9 @@ fn new(args: &NewRecording) -> Result<(), CliError> {
         return Err(CliError::usage("--output FILE is missing"));
     };
     output::check(Some(path), output::existing(args.force))?;
+    if !args.from_strace.is_empty() {
+        return import(args, path);
+    }
     let mut request = Request {
         root: args.path.clone().unwrap_or_else(|| PathBuf::from(".")),
         target: target(args)?,
@@ -60,10 +69,8 @@ fn new(args: &NewRecording) -> Result<(), CliError> {
         *mark = Some((name, value.to_owned()));
         strays = Some(guarded);
     }
-    let unwritten = |error: std::io::Error| {
-        CliError::failure(format!("cannot write {}: {error}", path.display()))
-    };
-    let out = Output::create(path, 0o666, output::existing(args.force)).map_err(unwritten)?;
+    let out = Output::create(path, 0o666, output::existing(args.force))
+        .map_err(|error| unwritten(path, &error))?;
     let started = |started: &Started| {
         if let Some(why) = &started.no_ebpf {
             output::note(format_args!(
@@ -78,7 +85,32 @@ fn new(args: &NewRecording) -> Result<(), CliError> {
     let recorded = record_session(&request, out, &stop, started);
     drop(strays);
     let (out, ending) = recorded.map_err(failed)?;
-    out.commit().map_err(unwritten)?;
+    out.commit().map_err(|error| unwritten(path, &error))?;
+    finished(path, &ending);
+    Ok(())
+}
+
+fn unwritten(path: &Path, error: &std::io::Error) -> CliError {
+    CliError::failure(format!("cannot write {}: {error}", path.display()))
+}
+
+/// Makes a recording of a log of strace.
+fn import(args: &NewRecording, path: &Path) -> Result<(), CliError> {
+    if let Some(root) = args.path.as_ref().filter(|root| !root.is_absolute()) {
+        return Err(CliError::usage(format!(
+            "--path {}: the directory of a log has an absolute name, as on its machine",
+            root.display()
+        )));
+    }
+    let log = Log {
+        files: args.from_strace.clone(),
+        root: args.path.clone(),
+        anonymous: args.anonymous,
+    };
+    let out = Output::create(path, 0o666, output::existing(args.force))
+        .map_err(|error| unwritten(path, &error))?;
+    let (out, ending) = log::import(&log, out).map_err(failed)?;
+    out.commit().map_err(|error| unwritten(path, &error))?;
     finished(path, &ending);
     Ok(())
 }
@@ -142,9 +174,13 @@ fn failed(error: SessionError) -> CliError {
             CliError::new(Code::Interrupted, "interrupted; nothing was recorded")
         }
         SessionError::Command(CommandError::NotFound { .. }) | SessionError::NoEbpf(_) => {
-            CliError::new(Code::Missing, error)
+            CliError::new(Code::Missing, format!("{error}. {ELSEWHERE}"))
         }
-        SessionError::Process { .. } | SessionError::Tree { .. } => CliError::usage(error),
+        SessionError::Strace => CliError::failure(format!("{error}. {ELSEWHERE}")),
+        SessionError::Process { .. }
+        | SessionError::Tree { .. }
+        | SessionError::Log { .. }
+        | SessionError::EmptyLog { .. } => CliError::usage(error),
         error => CliError::failure(error),
     }
 }
@@ -153,6 +189,9 @@ fn failed(error: SessionError) -> CliError {
 fn finished(path: &Path, ending: &Ending) {
     for line in show::missing(ending) {
         output::error(format_args!("warning: {line}"));
+    }
+    if let Some(explained) = show::explained(ending) {
+        output::note(format_args!("fsdyno: {explained}"));
     }
     let path = path.display();
     let (operations, time) = (ending.operations, Nanos(ending.duration_ns));

@@ -73,6 +73,16 @@ pub fn missing(ending: &Ending) -> Vec<String> {
     lines
 }
 
+/// How much of a log of strace the recording has, as a sentence.
+pub fn explained(ending: &Ending) -> Option<String> {
+    let explained = ending.explained?;
+    let share = 100.0 * explained.understood as f64 / explained.seen.max(1) as f64;
+    let (understood, seen) = (explained.understood, explained.seen);
+    Some(format!(
+        "{share:.1} % explained: the files of {understood} of {seen} calls of the log are known"
+    ))
+}
+
 /// The cost of recording as a sentence.
 pub fn overhead(ending: &Ending) -> Option<String> {
     let overhead = ending.overhead?;
@@ -152,8 +162,15 @@ fn about(text: &mut String, summary: &Summary) {
         rows.push(row([&"recorded", &about.recorded.join(" ")]));
         rows.push(row([&"directory", &about.root]));
     }
-    rows.push(row([&"file system", &about.filesystem]));
-    rows.push(row([&"kernel", &about.kernel]));
+    // A log does not state them.
+    for (name, text) in [
+        ("file system", &about.filesystem),
+        ("kernel", &about.kernel),
+    ] {
+        if !text.is_empty() {
+            rows.push(row([&name, text]));
+        }
+    }
     rows.push(row([&"recorder", &recorder]));
     if let Some(ending) = &summary.ending {
         rows.push(row([&"time", &Nanos(ending.duration_ns)]));
@@ -164,6 +181,9 @@ fn about(text: &mut String, summary: &Summary) {
             &"outside",
             &format!("{} operations, of which nothing is kept", ending.outside),
         ]));
+        if let Some(explained) = explained(ending) {
+            rows.push(row([&"log", &explained]));
+        }
         if let Some(overhead) = overhead(ending) {
             rows.push(row([&"overhead", &overhead]));
         }
