@@ -86,6 +86,7 @@ impl PhaseTurns {
             machine: MachineCpu {
                 busy_ns: none,
                 steal_ns: none,
+                switches: 0,
             },
         }));
         let (sum, turn, least) = (Rc::clone(&waited), self.turn.clone(), self.least);
@@ -97,6 +98,7 @@ impl PhaseTurns {
                 let between = after.since(&before);
                 passed.machine.busy_ns.0 += between.busy_ns.0;
                 passed.machine.steal_ns.0 += between.steal_ns.0;
+                passed.machine.switches += between.switches;
             }
             passed.time += began.elapsed();
             sum.set(passed);
