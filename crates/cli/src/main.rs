@@ -85,7 +85,7 @@ fn dispatch(cli: &Cli) -> Result<Code, CliError> {
         Command::List(args) => commands::list::list(args),
         Command::Doctor(args) => commands::doctor::doctor(args),
         Command::Runs(args) => commands::runs::runs(args, &store()?),
-        Command::Merge(args) => commands::merge::merge(&args.others, &store()?),
+        Command::Merge(args) => commands::merge::merge(args, &store()?),
         Command::Show(args) => commands::show::show(args, &store()?),
         Command::Report(args) => commands::report::report(args, &store()?),
         Command::Chart(args) => commands::chart::chart(args, &store()?),

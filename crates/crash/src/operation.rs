@@ -115,6 +115,19 @@ pub enum Operation {
         /// Number of bytes.
         length: u64,
     },
+    /// Copies a range of a file to the same place in another one.
+    Copy {
+        /// The file that is read.
+        from: Target,
+        /// The file that is written.
+        to: Target,
+        /// First byte in both.
+        offset: u64,
+        /// Number of bytes.
+        length: u64,
+        /// Whether both then share the blocks (`FICLONERANGE`); else `copy_file_range`.
+        shared: bool,
+    },
     /// `truncate`.
     Truncate {
         /// The file.
@@ -361,6 +374,13 @@ impl Operation {
             Self::Allocate { .. } => "allocate",
             Self::Punch { .. } => "punch",
             Self::Zero { .. } => "zero",
+            Self::Copy { shared, .. } => {
+                if *shared {
+                    "clone"
+                } else {
+                    "copy"
+                }
+            }
             Self::Truncate { .. } => "truncate",
             Self::Link { .. } => "link",
             Self::Symlink { .. } => "symlink",
@@ -404,6 +424,7 @@ impl Operation {
             | Self::Open { path, .. } => vec![path],
             Self::Rename { from, to } => vec![from, to],
             Self::Exchange { one, other } => vec![one, other],
+            Self::Copy { from, to, .. } => from.path().into_iter().chain(to.path()).collect(),
             Self::Temporary { directory, .. } => vec![directory],
             Self::Link { from, to } => from.path().into_iter().chain([&**to]).collect(),
             Self::Write { target, .. }

@@ -187,6 +187,23 @@ fn command(operation: &Operation) -> String {
             offset,
             length,
         } => io("", &format!("fzero {offset} {length}"), target),
+        Operation::Copy {
+            from,
+            to,
+            offset,
+            length,
+            shared,
+        } => {
+            let command = if *shared {
+                format!("reflink {} {offset} {offset} {length}", shown_target(from))
+            } else {
+                format!(
+                    "copy_range -s {offset} -d {offset} -l {length} {}",
+                    shown_target(from)
+                )
+            };
+            io("", &command.replace('\'', "\""), to)
+        }
         Operation::Msync {
             target,
             offset,

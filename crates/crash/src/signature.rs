@@ -175,6 +175,10 @@ fn described(
         | Operation::Stat { target } => {
             format!("{word} {}", numbers.target(target, before))
         }
+        Operation::Copy { from, to, .. } => {
+            let file = numbers.target(from, before);
+            format!("{word} {file} to {}", numbers.target(to, before))
+        }
         Operation::Link { from, to } => {
             let file = numbers.target(from, before);
             let parent = from.path().map(|path| numbers.parent(path, before));

@@ -86,6 +86,18 @@ impl Content {
         }
     }
 
+    /// Copies a range of another file to the same place: the bytes keep their sources.
+    fn copy(&mut self, other: &Self, from: u64, to: u64) {
+        self.clear(from, to);
+        for (at, (end, operation)) in other.written.range(..to) {
+            if *end > from {
+                let at = (*at).max(from);
+                self.written.insert(at, ((*end).min(to), *operation));
+            }
+        }
+        self.size = self.size.max(to);
+    }
+
     fn write(&mut self, from: u64, to: u64, operation: u32) {
         self.clear(from, to);
         self.written.insert(from, (to, operation));
@@ -414,6 +426,40 @@ impl Simulation {
                 let inode = self.target(target)?;
                 self.can_be_opened(inode, &target.to_string())?;
                 self.attributes(number, inode, operation)?;
+                done.inodes.insert(inode);
+            }
+            Operation::Copy {
+                from,
+                to,
+                offset,
+                length,
+                shared,
+            } => {
+                let (source, inode) = (self.target(from)?, self.target(to)?);
+                let (Kind::File(read), Kind::File(written)) =
+                    (&self.inodes[source].kind, &self.inodes[inode].kind)
+                else {
+                    return Err(format!("`{from}` and `{to}` must be regular files"));
+                };
+                if source == inode {
+                    return Err(format!("`{from}` and `{to}` are one file. Name two"));
+                }
+                let unit = if *shared {
+                    BLOCK
+                } else {
+                    crate::content::UNIT as u64
+                };
+                let end = offset.checked_add(*length).filter(|end| *end <= read.size);
+                let aligned = offset.is_multiple_of(unit) && length.is_multiple_of(unit);
+                let Some(end) = end.filter(|_| aligned && *length > 0) else {
+                    return Err(format!(
+                        "the range must be within the {} bytes of `{from}`, in multiples of {unit}",
+                        read.size
+                    ));
+                };
+                let mut content = written.clone();
+                content.copy(read, *offset, end);
+                Arc::make_mut(&mut self.inodes[inode]).kind = Kind::File(content);
                 done.inodes.insert(inode);
             }
             Operation::Write { target, .. }

@@ -21,7 +21,7 @@ use std::str::FromStr;
 
 /// The forms of all operations, for messages and help. A TARGET is a path or `@NAME`, the
 /// descriptor that `open` or `temporary` has called NAME.
-pub const FORMS: [&str; 41] = [
+pub const FORMS: [&str; 43] = [
     "mkdir PATH",
     "create PATH",
     "write TARGET OFFSET LENGTH",
@@ -37,6 +37,8 @@ pub const FORMS: [&str; 41] = [
     "allocate TARGET OFFSET LENGTH [keep-size]",
     "punch TARGET OFFSET LENGTH",
     "zero TARGET OFFSET LENGTH",
+    "copy TARGET TARGET OFFSET LENGTH",
+    "clone TARGET TARGET OFFSET LENGTH",
     "truncate TARGET LENGTH",
     "link TARGET PATH",
     "symlink TEXT PATH",
@@ -230,6 +232,13 @@ impl Display for Operation {
                 offset,
                 length,
             } => write!(f, " {target} {offset} {length}"),
+            Self::Copy {
+                from,
+                to,
+                offset,
+                length,
+                ..
+            } => write!(f, " {from} {to} {offset} {length}"),
             Self::Truncate { target, length } => write!(f, " {target} {length}"),
             Self::Link { from, to } => write!(f, " {from} {}", Path(to)),
             Self::Symlink { text, path } => write!(f, " {} {}", Word(text), Path(path)),
@@ -409,6 +418,13 @@ impl<'a> Line<'a> {
                 kind: SpecialKind::Device,
             },
             "allocate" | "punch" | "zero" | "msync" | "sync-range" => self.range()?,
+            "copy" | "clone" => Operation::Copy {
+                from: self.target()?,
+                to: self.target()?,
+                offset: self.number()?,
+                length: self.number()?,
+                shared: self.first == "clone",
+            },
             "truncate" => Operation::Truncate {
                 target: self.target()?,
                 length: self.number()?,

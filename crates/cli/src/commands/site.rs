@@ -42,7 +42,7 @@ pub fn site(args: &SiteArgs, store: &Path) -> Result<(), CliError> {
     let store = Store::open_existing_read_only(store)?;
     let mut directory = Directory::open(&args.directory)?;
     let mut site = Site::new(&super::rendering::options(false, true));
-    let (mut runs, mut crash_tests) = (0, 0);
+    let (mut runs, mut crash_tests) = (0_usize, 0_usize);
     for run in store.runs()?.iter().rev() {
         if args.tag.as_ref().is_none_or(|tag| run.tags.contains(tag)) {
             runs += 1;
@@ -66,10 +66,18 @@ pub fn site(args: &SiteArgs, store: &Path) -> Result<(), CliError> {
         directory.write(&file)?;
     }
     directory.remove_others()?;
-    output::note(format_args!(
-        "fsdyno: the site has {runs} runs and {crash_tests} crash tests; open this page:"
-    ));
-    output::bytes(format!("{}\n", directory.root.path().join("index.html").display()).as_bytes())
+    let page = directory.root.path().join("index.html");
+    let number = |count: usize, what: &str| match count {
+        1 => format!("1 {what}"),
+        _ => format!("{count} {what}s"),
+    };
+    let answer = format!(
+        "The site has {} and {}. Open this page:\n{}\n",
+        number(runs, "run"),
+        number(crash_tests, "crash test"),
+        page.display()
+    );
+    output::bytes(answer.as_bytes())
 }
 
 struct Directory {

@@ -100,7 +100,7 @@ fn set_runs(tree: &mut Tree, path: &str, of: &[(u64, u64, Source)]) {
 #[test]
 fn a_lost_prefix_is_a_violation_only_after_what_makes_it_durable() {
     // The operations; how many of them an older tree has; what that tree breaks.
-    let cases: [(&str, u32, &[Violation]); 28] = [
+    let cases: [(&str, u32, &[Violation]); 30] = [
         ("create A/n", 0, &[]),
         ("create A/n\nfsync A/n", 0, &[]),
         ("create A/n\nfsync A", 0, &[Violation::Missing]),
@@ -157,6 +157,12 @@ fn a_lost_prefix_is_a_violation_only_after_what_makes_it_durable() {
             &[Violation::Metadata],
         ),
         ("write A/foo 0 4096\nsync-range A/foo 0 4096", 0, &[]),
+        (
+            "copy A/foo B/bar 0 4096\nfsync B/bar",
+            0,
+            &[Violation::Content],
+        ),
+        ("clone A/foo B/bar 0 4096", 0, &[]),
     ];
     for (operations, kept, expected) in cases {
         assert_eq!(

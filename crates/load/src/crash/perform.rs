@@ -5,9 +5,10 @@ use fsdyno_crash::{DEVICE, Operation, Program, SpecialKind, Target, WriteKind, c
 use fsdyno_files::{errno, uninterrupted};
 use rustix::fd::{AsFd, AsRawFd, OwnedFd};
 use rustix::fs::{
-    AtFlags, CWD, Dir, FallocateFlags, FileType, Mode, OFlags, RenameFlags, XattrFlags, fallocate,
-    fchmod, fdatasync, fremovexattr, fsetxattr, fstat, fsync, ftruncate, linkat, makedev, mkdirat,
-    mknodat, open, openat, renameat, renameat_with, symlinkat, syncfs, unlinkat,
+    AtFlags, CWD, Dir, FallocateFlags, FileType, Mode, OFlags, RenameFlags, XattrFlags,
+    copy_file_range, fallocate, fchmod, fdatasync, fremovexattr, fsetxattr, fstat, fsync,
+    ftruncate, linkat, makedev, mkdirat, mknodat, open, openat, renameat, renameat_with, symlinkat,
+    syncfs, unlinkat,
 };
 use rustix::io::{Errno, pread, pwrite};
 use rustix::mm::{MapFlags, MsyncFlags, ProtFlags, mmap, msync, munmap};
@@ -116,6 +117,17 @@ impl Performer {
             Operation::Allocate { .. } | Operation::Punch { .. } | Operation::Zero { .. } => {
                 self.allocate(operation)
             }
+            Operation::Copy {
+                from,
+                to,
+                offset,
+                length,
+                shared,
+            } => self.with(from, OFlags::RDONLY, |source| {
+                self.with(to, OFlags::WRONLY, |file| {
+                    copy(source, file, *offset, *length, *shared)
+                })
+            }),
             Operation::Truncate { target, length } => {
                 self.with(target, OFlags::WRONLY, |file| ftruncate(file, *length))
             }
@@ -440,6 +452,32 @@ fn sync_mapped(file: &OwnedFd, offset: u64, length: u64) -> Result<(), Errno> {
     synced.and(unmapped)
 }
 
+/// Copies a range to the same place of another file, as one system call does that.
+fn copy(from: &OwnedFd, to: &OwnedFd, offset: u64, length: u64, shared: bool) -> Result<(), Errno> {
+    if shared {
+        let range = libc::file_clone_range {
+            src_fd: i64::from(from.as_raw_fd()),
+            src_offset: offset,
+            src_length: length,
+            dest_offset: offset,
+        };
+        // SAFETY: both descriptors are open, and the kernel only reads the structure.
+        return match unsafe { libc::ioctl(to.as_raw_fd(), libc::FICLONERANGE, &raw const range) } {
+            0 => Ok(()),
+            _ => Err(Errno::from_io_error(&io::Error::last_os_error()).unwrap_or(Errno::IO)),
+        };
+    }
+    let (mut read_at, mut write_at) = (offset, offset);
+    while read_at < offset + length {
+        let rest = usize::try_from(offset + length - read_at).map_err(|_| Errno::OVERFLOW)?;
+        let copied = copy_file_range(from, Some(&mut read_at), to, Some(&mut write_at), rest)?;
+        if copied == 0 {
+            return Err(Errno::IO);
+        }
+    }
+    Ok(())
+}
+
 fn sync_range(file: &OwnedFd, offset: u64, length: u64) -> Result<(), Errno> {
     let signed = |number: u64| i64::try_from(number).map_err(|_| Errno::OVERFLOW);
     let (offset, length) = (signed(offset)?, signed(length)?);
@@ -559,7 +597,8 @@ mod tests {
     #[test]
     fn ranges_are_synced_and_special_files_are_made() {
         let text = "mkdir A\ncreate A/f\nwrite A/f 0 12288\n---\nwrite-mapped A/f 4096 4096\n\
-                    msync A/f 4112 32\nsync-range A/f 0 12288\nfifo A/p\nrename A/p q";
+                    msync A/f 4112 32\nsync-range A/f 0 12288\nfifo A/p\nrename A/p q\n\
+                    create A/c\ncopy A/f A/c 2048 8192";
         let program: Program = text.parse().unwrap();
         program.check().unwrap();
         let (folder, performed, _) = performed(&program);
@@ -568,6 +607,18 @@ mod tests {
             kind: SpecialKind::Fifo,
         };
         let tree = dump(folder.path()).entries;
+        let EntryKind::File { size, runs } = &tree["A/c"].kind else {
+            panic!("no file");
+        };
+        let sources: Vec<_> = runs.iter().map(|run| (run.offset, run.source)).collect();
+        let by = Source::Operation;
+        let copied = [
+            (0, Source::Zeros),
+            (2048, by(2)),
+            (4096, by(3)),
+            (8192, by(2)),
+        ];
+        assert_eq!((*size, &sources[..]), (10240, &copied[..]));
         assert_eq!((&tree["q"].kind, tree["q"].mode), (&fifo, Some(0o644)));
         for (wrong, reason) in [
             ("msync A/f 8192 8192", "within them"),

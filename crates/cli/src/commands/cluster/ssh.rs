@@ -3,7 +3,7 @@
 
 use super::Distributed;
 use super::args::SshArgs;
-use crate::commands::merge::merge;
+use crate::commands::merge::{MergeArgs, merge};
 use crate::exit::{CliError, Code};
 use crate::output;
 use fsdyno_files::{Access, TrustedDir};
@@ -57,7 +57,11 @@ pub fn distribute(args: &SshArgs) -> Result<(), CliError> {
             work.directory.path().join("logs").display()
         )));
     }
-    merge(&there, &work.directory.merged())?;
+    let stores = MergeArgs {
+        others: there,
+        long: false,
+    };
+    merge(&stores, &work.directory.merged())?;
     if missing.is_empty() {
         return Ok(());
     }
