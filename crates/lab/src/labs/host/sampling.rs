@@ -2,8 +2,7 @@
 //!
 //! A phase that reads a tree in memory is short and leaves everything as it was. It is repeated at
 //! once, and its sample is the pass with the median time, with the counters of that pass. If the cell
-//! runs together with others, such a phase works in slices ([`in_turn`]), and its times are the means of
-//! all passes, which noise hits alike.
+//! runs together with others, such a phase works in slices ([`in_turn`]).
 
 use super::executor::HostExecutor;
 use super::in_turn::{self, PhaseTurns};
@@ -149,23 +148,10 @@ fn all_passes(
             break;
         }
     }
-    let count = passes.len() as u64;
-    let mean = |time: fn(&Measured) -> Nanos| {
-        let times = passes.iter().map(|pass| time(&pass.measured).0);
-        Nanos(times.sum::<u64>() / count)
-    };
-    let means = (
-        mean(|of| of.return_ns),
-        mean(|of| of.user_ns),
-        mean(|of| of.system_ns),
-    );
+    let repeated = passes.len() > 1;
     passes.sort_by_key(|pass| pass.measured.return_ns);
-    let mut median = passes.swap_remove((passes.len() - 1) / 2);
-    if turns.is_some() {
-        let measured = &mut median.measured;
-        (measured.return_ns, measured.user_ns, measured.system_ns) = means;
-    }
-    if count > 1 {
+    let median = passes.swap_remove((passes.len() - 1) / 2);
+    if repeated {
         let others = total - median.measured.return_ns.0;
         let line = format!("{others} {}", phase.label);
         executor.notes.effective(Effective::PASSES, line);

@@ -125,3 +125,69 @@ where
             .collect()
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fsdyno_model::{CancelToken, Contender, DatasetChoice, Nanos, Workload};
+
+    fn plan(contenders: &[&str]) -> Plan {
+        let kind_of = &fsdyno_recipes::kind_of;
+        let contenders = contenders.iter();
+        let contenders = contenders.map(|text| Contender::parse(text, kind_of).unwrap());
+        let workload = Workload {
+            name: "files".to_owned(),
+            dataset: DatasetChoice::Generated("mixed".to_owned()),
+            phases: Vec::new(),
+        };
+        Plan {
+            scale: 0.001,
+            device: DeviceChoice::Loop {
+                directory: std::env::temp_dir(),
+                size: Some(Bytes(64 << 20)),
+                memory: false,
+            },
+            ..Plan::new(contenders.collect(), vec![workload])
+        }
+    }
+
+    fn reason(plan: &Plan) -> Option<String> {
+        let preflight = Preflight::of(plan, &CancelToken::new()).unwrap();
+        why_not(plan, &preflight, &[], 0)
+    }
+
+    #[test]
+    fn contenders_that_cannot_exist_together_follow_one_another_with_the_reason() {
+        let two = plan(&["ext4", "tmpfs"]);
+        assert_eq!(reason(&two), None);
+        let directory = std::env::temp_dir();
+        let directory = format!("dir:{}", directory.display());
+        let with = |change: fn(&mut Plan)| {
+            let mut plan = two.clone();
+            change(&mut plan);
+            plan
+        };
+        for (plan, words) in [
+            (plan(&["tmpfs", &directory]), "is a directory"),
+            (with(|plan| plan.trace = true), "--trace"),
+            (
+                with(|plan| plan.cell_budget = Some(Nanos(1))),
+                "--cell-budget",
+            ),
+            (
+                with(|plan| plan.contenders[1].lab = fsdyno_model::LabChoice::Uml),
+                "kernel",
+            ),
+        ] {
+            let why = reason(&plan).unwrap();
+            assert!(why.contains(words), "{why}");
+        }
+        // More than any machine has.
+        let mut preflight = Preflight::of(&two, &CancelToken::new()).unwrap();
+        preflight.workloads[0].peak = Bytes(u64::MAX / 8);
+        let why = why_not(&two, &preflight, &[], 0).unwrap();
+        assert!(why.contains("half of the free memory"), "{why}");
+        // There is nothing to compare with.
+        assert_eq!(reason(&plan(&[&directory])), None);
+    }
+}
