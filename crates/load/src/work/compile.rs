@@ -310,7 +310,8 @@ struct Open {
     set: usize,
     picked: Picked,
     position: u64,
-    /// Whether its position in the kernel is the one that is known here: all transfers are appends.
+    /// Whether its position in the kernel is the one that is known here: all transfers are appends. Of
+    /// a file that loops have selected, whether it is new.
     plain: bool,
     /// Whether loops have selected it; then it has the place of the values of its path.
     named: bool,
@@ -342,8 +343,8 @@ pub(crate) struct Stream {
     operations: u64,
     bytes: u64,
     loops: u64,
-    /// Bytes appended to files that all workers share.
-    appended: u64,
+    /// Bytes that files grow by which no worker has alone.
+    pub(super) appended: u64,
     pub ended: bool,
 }
 
@@ -629,7 +630,7 @@ impl Stream {
     }
 
     /// The same, of a file that loops have selected.
-    pub(super) fn keep_named(&mut self, slot: usize, set: usize, place: u32) {
+    pub(super) fn keep_named(&mut self, slot: usize, set: usize, place: u32, new: bool) {
         let picked = Picked {
             file: place,
             entry: None,
@@ -639,7 +640,7 @@ impl Stream {
             set,
             picked,
             position: 0,
-            plain: false,
+            plain: new,
             named: true,
         });
     }
@@ -653,6 +654,9 @@ impl Stream {
                 let mut position = open.position;
                 let range = self.range(step, open.set, file, Some(&mut position));
                 (drawn.offset, drawn.length) = range;
+                if step.call == Call::Append || step.call == Call::Write && open.plain {
+                    self.appended += drawn.length;
+                }
                 if let Some(open) = &mut self.open[slot] {
                     open.position = position;
                 }

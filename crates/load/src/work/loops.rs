@@ -3,6 +3,7 @@
 use super::compile::{BEGIN, Drawn, END, NoFile, Op, Stream, op};
 use super::each::Each;
 use super::names::Template;
+use super::state::space;
 use super::step::{Call, Offset, Step};
 use super::{Group, Node, What};
 use std::sync::Arc;
@@ -206,8 +207,15 @@ impl Stream {
             }
             _ => {}
         }
+        self.appended += match step.call {
+            Call::Create => space(op.length),
+            Call::Append => op.length,
+            Call::Mkdir => space(1),
+            Call::Mknod => space(0),
+            _ => 0,
+        };
         if let Some(slot) = step.keep {
-            self.keep_named(slot, set, op.file);
+            self.keep_named(slot, set, op.file, step.call == Call::Create);
         }
         op
     }
