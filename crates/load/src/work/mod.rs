@@ -1,9 +1,8 @@
 //! Workloads as data: file sets, workers and their steps, read from a file that a user writes.
 //!
 //! `file` reads the text, `step` one line of it, `family` the parameters and phases of a file.
-//! `compile` draws the operations of each worker from a seed, before any clock starts; `loops` those
-//! of loops over files. `phases::work` performs them, and an operation of `fsdyno_crash` is their
-//! text.
+//! `compile` draws the operations of each worker from a seed, before any clock starts; `phases::work`
+//! performs them, and an operation of `fsdyno_crash` is their text.
 
 mod compile;
 mod each;
@@ -13,7 +12,6 @@ mod family;
 mod file;
 pub mod filebench;
 mod layout;
-mod loops;
 mod names;
 mod program;
 mod relation;

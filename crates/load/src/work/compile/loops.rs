@@ -1,11 +1,11 @@
 //! The operations of loops over files. Loops around all others are divided among the workers.
 
-use super::compile::{BEGIN, Drawn, END, NoFile, Op, Stream, op};
-use super::each::Each;
-use super::names::Template;
-use super::state::space;
-use super::step::{Call, Offset, Step};
-use super::{Group, Node, What};
+use super::{BEGIN, Drawn, END, NoFile, Op, Stream, op};
+use crate::work::each::Each;
+use crate::work::names::Template;
+use crate::work::state::space;
+use crate::work::step::{Call, Offset, Step};
+use crate::work::{Group, Node, What};
 use std::sync::Arc;
 
 /// A loop that is at one of its values.
