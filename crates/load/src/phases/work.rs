@@ -195,7 +195,7 @@ fn valid(plan: &PhasePlan) -> Option<(Planned, Vec<Work>)> {
 pub fn data_bytes(phase: &PhasePlan) -> Option<Bytes> {
     let (planned, all) = valid(phase)?;
     let space = |work: &Work| {
-        let summary = Summary::of(work, &planned.settings);
+        let summary = Summary::of(&work.growth(), &planned.settings);
         // Workers that end by time do an unknown number of operations.
         let more = summary.time.map_or(0, |_| 1 << 30);
         summary.space.0 + more

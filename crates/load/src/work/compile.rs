@@ -1,8 +1,9 @@
 //! The operations of each worker, drawn from a seed. They depend on nothing else: not on the time,
 //! and not on what other workers do.
 
+mod loops;
+
 use super::layout::Layout;
-use super::loops::At;
 use super::relation::Related;
 use super::state::{Picked, SetState, space};
 use super::step::{Call, Length, Offset, Pick, Place, Step};
@@ -11,6 +12,7 @@ use fsdyno_crash::operation::WriteKind;
 use fsdyno_crash::{Operation, Target};
 use fsdyno_datasets::seed::{Seed, Spread};
 use fsdyno_model::random::Random;
+use loops::At;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -39,7 +41,7 @@ pub(crate) const AT_POSITION: u64 = u64::MAX;
 
 /// Instead of a step: a transaction begins after other operations, or ends.
 pub(crate) const BEGIN: u32 = u32::MAX - 1;
-pub(super) const END: u32 = u32::MAX;
+const END: u32 = u32::MAX;
 
 /// One operation of a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,7 +81,7 @@ pub(crate) struct Compiled {
     /// The seeds of the sets.
     seeds: Vec<Seed>,
     /// The relations of each set.
-    pub(super) related: Vec<Vec<Related>>,
+    related: Vec<Vec<Related>>,
     /// The sets with a choice by popularity.
     zipf: Vec<bool>,
 }
@@ -135,7 +137,7 @@ impl Compiled {
     }
 
     /// Gives the variables the values that belong to a file.
-    pub(super) fn bind(&self, set: usize, file: u32, values: &mut [u32]) {
+    fn bind(&self, set: usize, file: u32, values: &mut [u32]) {
         let files = &self.work.sets[set];
         values[files.variable] = file;
         for (relation, related) in files.relations.iter().zip(&self.related[set]) {
@@ -310,7 +312,8 @@ struct Open {
     set: usize,
     picked: Picked,
     position: u64,
-    /// Whether its position in the kernel is the one that is known here: all transfers are appends.
+    /// Whether its position in the kernel is the one that is known here: all transfers are appends. Of
+    /// a file that loops have selected, whether it is new.
     plain: bool,
     /// Whether loops have selected it; then it has the place of the values of its path.
     named: bool,
@@ -319,19 +322,19 @@ struct Open {
 /// The operations of one worker, drawn pass by pass.
 #[derive(Debug)]
 pub(crate) struct Stream {
-    pub(super) compiled: Arc<Compiled>,
+    compiled: Arc<Compiled>,
     pub group: usize,
     pub worker: u32,
     /// Its number among the workers of its group.
-    pub(super) within: u32,
+    within: u32,
     /// The values of all variables.
-    pub(super) values: Vec<u32>,
+    values: Vec<u32>,
     /// The loops around the next step.
-    pub(super) loops_around: Vec<At>,
+    loops_around: Vec<At>,
     /// Whether there were operations outside of transactions since the last one.
-    pub(super) outside: bool,
+    outside: bool,
     /// Where a pass resumes that goes through files: the step, and the value of its loop.
-    pub(super) resume: (usize, usize),
+    resume: (usize, usize),
     states: Vec<Option<SetState>>,
     open: Vec<Option<Open>>,
     /// The set and the file of the step before.
@@ -342,13 +345,13 @@ pub(crate) struct Stream {
     operations: u64,
     bytes: u64,
     loops: u64,
-    /// Bytes appended to files that all workers share.
+    /// Bytes that files grow by which no worker has alone.
     appended: u64,
     pub ended: bool,
 }
 
 /// A step found no file.
-pub(super) struct NoFile;
+struct NoFile;
 
 impl Stream {
     fn new(compiled: &Arc<Compiled>, group: usize, worker: u32, within: u32) -> Self {
@@ -452,12 +455,7 @@ impl Stream {
         }
     }
 
-    pub(super) fn nodes(
-        &mut self,
-        group: &Group,
-        nodes: &[Node],
-        into: &mut Drawn,
-    ) -> Result<(), NoFile> {
+    fn nodes(&mut self, group: &Group, nodes: &[Node], into: &mut Drawn) -> Result<(), NoFile> {
         let weights: u64 = nodes.iter().map(|node| u64::from(node.weight)).sum();
         if weights == 0 {
             return nodes
@@ -474,12 +472,7 @@ impl Stream {
         Ok(())
     }
 
-    pub(super) fn node(
-        &mut self,
-        group: &Group,
-        node: &Node,
-        into: &mut Drawn,
-    ) -> Result<(), NoFile> {
+    fn node(&mut self, group: &Group, node: &Node, into: &mut Drawn) -> Result<(), NoFile> {
         if !self.is_on(node) {
             return Ok(());
         }
@@ -496,12 +489,7 @@ impl Stream {
     }
 
     /// Draws one step.
-    pub(super) fn one(
-        &mut self,
-        group: &Group,
-        number: usize,
-        into: &mut Drawn,
-    ) -> Result<(), NoFile> {
+    fn one(&mut self, group: &Group, number: usize, into: &mut Drawn) -> Result<(), NoFile> {
         let step = &group.steps[number];
         // A descriptor is closed before its name is used again.
         if let Some(slot) = step.keep
@@ -629,7 +617,7 @@ impl Stream {
     }
 
     /// The same, of a file that loops have selected.
-    pub(super) fn keep_named(&mut self, slot: usize, set: usize, place: u32) {
+    fn keep_named(&mut self, slot: usize, set: usize, place: u32, new: bool) {
         let picked = Picked {
             file: place,
             entry: None,
@@ -639,7 +627,7 @@ impl Stream {
             set,
             picked,
             position: 0,
-            plain: false,
+            plain: new,
             named: true,
         });
     }
@@ -653,6 +641,9 @@ impl Stream {
                 let mut position = open.position;
                 let range = self.range(step, open.set, file, Some(&mut position));
                 (drawn.offset, drawn.length) = range;
+                if step.call == Call::Append || step.call == Call::Write && open.plain {
+                    self.appended += drawn.length;
+                }
                 if let Some(open) = &mut self.open[slot] {
                     open.position = position;
                 }
@@ -664,12 +655,12 @@ impl Stream {
     }
 
     /// A multiple of a length within a file.
-    pub(super) fn random_offset(&mut self, size: u64, length: u64) -> u64 {
+    fn random_offset(&mut self, size: u64, length: u64) -> u64 {
         let unit = length.max(1);
         self.random.below((size / unit).max(1)) * unit
     }
 
-    pub(super) fn length(&mut self, step: &Step, set: usize, file: u32) -> u64 {
+    fn length(&mut self, step: &Step, set: usize, file: u32) -> u64 {
         let length = match &step.length {
             None => 0,
             Some(Length::All(factor)) => self.compiled.size(set, file) * factor,
@@ -846,7 +837,7 @@ impl Stream {
     }
 }
 
-pub(super) fn op(file: u32) -> Op {
+fn op(file: u32) -> Op {
     Op {
         step: 0,
         file,

@@ -1,9 +1,8 @@
 //! Workloads as data: file sets, workers and their steps, read from a file that a user writes.
 //!
 //! `file` reads the text, `step` one line of it, `family` the parameters and phases of a file.
-//! `compile` draws the operations of each worker from a seed, before any clock starts; `loops` those
-//! of loops over files. `phases::work` performs them, and an operation of `fsdyno_crash` is their
-//! text.
+//! `compile` draws the operations of each worker from a seed, before any clock starts; `phases::work`
+//! performs them, and an operation of `fsdyno_crash` is their text.
 
 mod compile;
 mod each;
@@ -13,7 +12,6 @@ mod family;
 mod file;
 pub mod filebench;
 mod layout;
-mod loops;
 mod names;
 mod program;
 mod relation;
@@ -195,6 +193,15 @@ impl Work {
         self.groups.iter().any(|group| group.transactions)
     }
 
+    /// The same files with only those operations of loops that add to files, for their space.
+    pub(crate) fn growth(&self) -> Self {
+        let mut work = self.clone();
+        for group in work.groups.iter_mut().filter(|group| group.once) {
+            group.list = group.growing(&group.list);
+        }
+        work
+    }
+
     /// Replaces signs that names do not have.
     pub(crate) fn adapt(&mut self, rule: &NameRule) {
         for name in &mut self.names {
@@ -221,6 +228,35 @@ impl Work {
     /// The number of all workers.
     pub fn workers(&self) -> u32 {
         self.groups.iter().map(|group| group.workers).sum()
+    }
+}
+
+impl Group {
+    fn growing(&self, nodes: &[Node]) -> Vec<Node> {
+        let lists = |nodes: &[Node]| Some(self.growing(nodes)).filter(|list| !list.is_empty());
+        let growing = nodes.iter().filter_map(|node| {
+            let what = match &node.what {
+                What::Step(number) => match self.steps[*number].call {
+                    Call::Create
+                    | Call::Open
+                    | Call::Close
+                    | Call::Write
+                    | Call::Append
+                    | Call::Mkdir
+                    | Call::Mknod => What::Step(*number),
+                    _ => return None,
+                },
+                What::Each(each, nodes) => What::Each(each.clone(), lists(nodes)?),
+                What::Nodes(nodes) | What::Transaction(nodes) | What::Branch(_, nodes) => {
+                    What::Nodes(lists(nodes)?)
+                }
+            };
+            Some(Node {
+                what,
+                ..node.clone()
+            })
+        });
+        growing.collect()
     }
 }
 

@@ -1,6 +1,6 @@
 //! The files that the phases of this program leave, and their operations.
 
-use super::{WorkPhase, kinds, planned, prepare, record_state, works_in};
+use super::{WorkPhase, data_bytes, kinds, planned, prepare, record_state, works_in};
 use crate::engines::null::NullCalls;
 use crate::engines::sync::SystemCalls;
 use crate::error::LoadError;
@@ -11,7 +11,7 @@ use fsdyno_model::capability::NameRule;
 use fsdyno_model::evidence::CacheState;
 use fsdyno_model::plan::PhasePlan;
 use fsdyno_model::sample::Tally;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -37,10 +37,10 @@ impl Place {
         }
     }
 
-    fn planned(&self, kind: &str) -> super::Planned {
+    fn plan(&self, kind: &str) -> PhasePlan {
         let pairs = self.parameters.split_whitespace();
         let pairs = pairs.filter_map(|pair| pair.split_once('='));
-        let plan = PhasePlan {
+        PhasePlan {
             label: kind.to_owned(),
             kind: kind.to_owned(),
             cache: CacheState::default(),
@@ -49,8 +49,11 @@ impl Place {
                 .map(|(name, value)| (name.into(), value.into()))
                 .collect(),
             judge: None,
-        };
-        planned(&plan, 1, self.names).unwrap().unwrap()
+        }
+    }
+
+    fn planned(&self, kind: &str) -> super::Planned {
+        planned(&self.plan(kind), 1, self.names).unwrap().unwrap()
     }
 
     fn try_run(&self, kind: &str) -> Result<Tally, LoadError> {
@@ -214,6 +217,33 @@ fn layers_are_links_to_objects_and_containers_change_only_their_own_files() {
         assert!((1..own.len()).contains(&whiteouts), "{own:?}");
         let removed = place.run("containers-remove");
         assert_eq!((place.files(), removed.files), (pulled, own.len() as u64));
+    }
+}
+
+#[test]
+fn the_files_of_a_phase_have_space_on_a_device_of_its_size() {
+    for kind in kinds() {
+        let place = Place::new("");
+        match place.try_run(kind.name) {
+            Err(error) if error.errno() == Some(libc::EPERM) => {
+                println!("SKIP device nodes: {}", kind.name);
+                continue;
+            }
+            run => drop(run.unwrap()),
+        }
+        let (mut inodes, mut used) = (BTreeSet::new(), 0);
+        for (name, size) in place.files() {
+            let about = fs::symlink_metadata(place.root.path().join(name)).unwrap();
+            if inodes.insert(about.ino()) {
+                used += size.next_multiple_of(4096);
+            }
+        }
+        let space = data_bytes(&place.plan(kind.name)).unwrap().0;
+        assert!(
+            (used..10 * used + (64 << 20)).contains(&space),
+            "{}: {used} {space}",
+            kind.name
+        );
     }
 }
 

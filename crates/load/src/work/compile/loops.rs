@@ -1,10 +1,11 @@
 //! The operations of loops over files. Loops around all others are divided among the workers.
 
-use super::compile::{BEGIN, Drawn, END, NoFile, Op, Stream, op};
-use super::each::Each;
-use super::names::Template;
-use super::step::{Call, Offset, Step};
-use super::{Group, Node, What};
+use super::{BEGIN, Drawn, END, NoFile, Op, Stream, op};
+use crate::work::each::Each;
+use crate::work::names::Template;
+use crate::work::state::space;
+use crate::work::step::{Call, Offset, Step};
+use crate::work::{Group, Node, What};
 use std::sync::Arc;
 
 /// A loop that is at one of its values.
@@ -206,8 +207,15 @@ impl Stream {
             }
             _ => {}
         }
+        self.appended += match step.call {
+            Call::Create => space(op.length),
+            Call::Append => op.length,
+            Call::Mkdir => space(1),
+            Call::Mknod => space(0),
+            _ => 0,
+        };
         if let Some(slot) = step.keep {
-            self.keep_named(slot, set, op.file);
+            self.keep_named(slot, set, op.file, step.call == Call::Create);
         }
         op
     }
