@@ -199,7 +199,7 @@ impl Kept for ResultSet {
         format!("cell {}", record.cell.index)
     }
 
-    /// SQLite removes lists much faster than they are parsed.
+    /// `SQLite` removes lists much faster than they are parsed.
     fn document(run: &RunInfo, detail: Detail) -> String {
         let whole = "document".to_owned();
         if detail == Detail::All {
