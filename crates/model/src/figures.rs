@@ -632,6 +632,11 @@ impl FigureName {
         Self::TIMES.contains(self)
     }
 
+    /// Whether it is computed from the latencies of a sample.
+    pub fn is_latency(&self) -> bool {
+        self.definition().is_some() && self.0.starts_with("latency-")
+    }
+
     /// Whether it has no noise in virtual time.
     pub fn is_exact_in_virtual_time(&self) -> bool {
         let definition = self.definition();

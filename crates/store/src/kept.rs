@@ -1,14 +1,14 @@
 //! Writes and reads runs, series and explorations with their parts, each part one document.
 
-use crate::StoreError;
 use crate::document::{LARGEST, Reader, at, document, parse, refused};
 use crate::error::Refusal;
 use crate::join::Record;
 use crate::resolve::check_id;
 use crate::row::signed;
+use crate::{Detail, StoreError};
 use fsdyno_model::{
-    CellRecord, Exploration, ExplorationInfo, ExploredProgram, LatencyDistribution, PowerCut,
-    ResultSet, RunInfo, Sample, Series, SeriesInfo,
+    CellRecord, Exploration, ExplorationInfo, ExploredProgram, FigureName, LatencyDistribution,
+    PowerCut, ResultSet, RunInfo, Sample, Series, SeriesInfo,
 };
 use rusqlite::{Connection, ErrorCode, OptionalExtension as _, Transaction, params};
 use serde::Serialize;
@@ -28,6 +28,10 @@ pub(crate) trait Kept: Record {
     fn position(info: &Self::Info, part: &Self::Part) -> Option<u64>;
     /// Names a part in an error.
     fn name(part: &Self::Part) -> String;
+    /// The SQL of the document of a part in this detail.
+    fn document(_info: &Self::Info, _detail: Detail) -> String {
+        "document".to_owned()
+    }
     /// An error if a record is none that fsdyno writes.
     fn check_info(_info: &Self::Info) -> Result<(), String> {
         Ok(())
@@ -140,13 +144,18 @@ pub(crate) fn info<R: Kept>(
     Ok(Some(info))
 }
 
-/// A record with its parts, within a transaction of the caller.
-pub(crate) fn read<R: Kept>(connection: &Connection, id: &str) -> rusqlite::Result<Option<R>> {
+/// A record with its parts in this detail, within a transaction of the caller.
+pub(crate) fn read<R: Kept>(
+    connection: &Connection,
+    id: &str,
+    detail: Detail,
+) -> rusqlite::Result<Option<R>> {
     let Some(info) = info::<R>(connection, id)? else {
         return Ok(None);
     };
-    let mut statement = connection
-        .prepare_cached("SELECT place, document FROM part WHERE record = ?1 ORDER BY place")?;
+    let document = R::document(&info, detail);
+    let query = format!("SELECT place, {document} FROM part WHERE record = ?1 ORDER BY place");
+    let mut statement = connection.prepare_cached(&query)?;
     let mut rows = statement.query([id])?;
     let mut reader = Reader::default();
     let (mut parts, mut operations) = (Vec::new(), 0);
@@ -188,6 +197,30 @@ impl Kept for ResultSet {
 
     fn name(record: &CellRecord) -> String {
         format!("cell {}", record.cell.index)
+    }
+
+    /// `SQLite` removes lists much faster than they are parsed.
+    fn document(run: &RunInfo, detail: Detail) -> String {
+        let whole = "document".to_owned();
+        if detail == Detail::All {
+            return whole;
+        }
+        let workloads = &run.plan.workloads;
+        let judged = workloads.iter().flat_map(|workload| &workload.phases);
+        let judged = judged.filter_map(|phase| phase.judge.as_ref());
+        let mut judged = judged.chain(run.plan.decides.iter().map(|one| &one.figure));
+        let latencies = detail == Detail::Latencies || judged.any(FigureName::is_latency);
+        let phases = workloads.iter().map(|workload| workload.phases.len());
+        let without_commands = format!("json_set({whole}, '$.commands', json('[]'))");
+        (0..phases.max().unwrap_or(0)).fold(without_commands, |document, at| {
+            let sample = format!("$.samples[{at}]");
+            let latencies = if latencies {
+                String::new()
+            } else {
+                format!(", '{sample}.latencies'")
+            };
+            format!("json_remove({document}, '{sample}.progress'{latencies})")
+        })
     }
 
     /// The ranges that `run` accepts.

@@ -33,7 +33,7 @@ pub use error::StoreError;
 pub use exploration::ExplorationSummary;
 pub use join::{Joined, Unit};
 pub use merge::Merged;
-pub use query::RunSummary;
+pub use query::{Detail, RunSummary};
 pub use resolve::Named;
 pub use schema::{APPLICATION_ID, SCHEMA_VERSION};
 pub use series::SeriesSummary;

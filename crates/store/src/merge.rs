@@ -1,6 +1,7 @@
 //! Imports the runs, the series of power cuts and the explorations of other stores. Shards of one
 //! plan become one run; a copy of a record that is here is joined with it.
 
+use crate::Detail;
 use crate::claim::is_claimed;
 use crate::error::Refusal;
 use crate::join::{Joined, Joining};
@@ -164,7 +165,7 @@ fn import<R: Kept>(
         let refused = if let Some((_, joining, _)) = wholes.get_mut(&whole) {
             joining.add(record).err()
         } else {
-            let before = read::<R>(transaction, &whole)?;
+            let before = read::<R>(transaction, &whole, Detail::All)?;
             let (joining, refused) = match before.clone() {
                 None => (Joining::with(record), None),
                 Some(ours) => {
@@ -244,7 +245,7 @@ fn copy_of<R: Kept>(transaction: &Transaction<'_>, record: &mut R) -> Result<Opt
     let query = "SELECT id FROM record WHERE kind = ?1 AND started_unix_ns = ?2";
     let key = (R::KIND, signed(*record.heading().started_unix_ns));
     for id in all(transaction, query, key, only::<String>)? {
-        let found = read::<R>(transaction, &id)?;
+        let found = read::<R>(transaction, &id, Detail::All)?;
         let copy =
             found.filter(|ours| ours.whole_id() == record.whole_id() && id != ours.whole_id());
         if let Some(mut ours) = copy
@@ -268,7 +269,7 @@ fn finish<R: Kept>(
     }
     let query = "SELECT id FROM record WHERE kind = ?1 AND sharded";
     for id in all(transaction, query, [R::KIND], only::<String>)? {
-        let Some(ours) = read::<R>(transaction, &id)? else {
+        let Some(ours) = read::<R>(transaction, &id, Detail::All)? else {
             continue;
         };
         if let Some((_, joining, _)) = wholes.get_mut(&ours.whole_id())

@@ -9,6 +9,17 @@ use rusqlite::Connection;
 use serde::Serialize;
 use std::collections::BTreeSet;
 
+/// What is read of the cells of a run: their commands, timelines and histograms are most of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Detail {
+    /// Everything.
+    All,
+    /// All figures: no commands, and no timelines.
+    Latencies,
+    /// Figures: no latencies either, unless a phase is judged by them.
+    Figures,
+}
+
 /// A run in a list of runs.
 #[derive(Debug, Clone, Serialize, PartialEq, Eq)]
 pub struct RunSummary {
@@ -90,12 +101,17 @@ impl Store {
 
     /// A whole run, read in one transaction: another process may be writing to it.
     pub fn load(&self, id: &str) -> Result<ResultSet, StoreError> {
-        self.read_whole(id)
+        self.load_in(Detail::All, id)
     }
 
-    /// A whole run; with its variants, if it is recorded that it has some.
-    pub fn load_with_variants(&self, id: &str) -> Result<ResultSet, StoreError> {
-        let mut set = self.load(id)?;
+    /// A run with cells in this detail.
+    pub fn load_in(&self, detail: Detail, id: &str) -> Result<ResultSet, StoreError> {
+        self.read_in(detail, id)
+    }
+
+    /// A run with cells in this detail; with its variants, if it is recorded that it has some.
+    pub fn load_with_variants(&self, detail: Detail, id: &str) -> Result<ResultSet, StoreError> {
+        let mut set = self.load_in(detail, id)?;
         if set.run.plan.robust {
             set.variants = self.variants(id)?;
         }
@@ -126,9 +142,13 @@ impl Store {
 
     /// Reads a run, a series or an exploration in one transaction.
     pub(crate) fn read_whole<R: Kept>(&self, id: &str) -> Result<R, StoreError> {
+        self.read_in(Detail::All, id)
+    }
+
+    fn read_in<R: Kept>(&self, detail: Detail, id: &str) -> Result<R, StoreError> {
         let snapshot = self.connection.unchecked_transaction();
         snapshot
-            .and_then(|snapshot| read(&snapshot, id))
+            .and_then(|snapshot| read(&snapshot, id, detail))
             .map_err(fault(&self.path, format!("reading {} `{id}`", R::KIND)))?
             .ok_or_else(|| self.no_such_run(id))
     }

@@ -10,7 +10,7 @@ use fsdyno_report::compare::{
     Checked, Comparisons, RunComparison, Threshold, ThresholdResult, check, named,
 };
 use fsdyno_report::{Format, Options, render_run_comparison};
-use fsdyno_store::Store;
+use fsdyno_store::{Detail, Store};
 use std::path::Path;
 
 #[derive(Debug, Args)]
@@ -50,7 +50,7 @@ pub fn compare(args: &CompareArgs, store: &Path) -> Result<Code, CliError> {
     let store = Store::open_existing_read_only(store)?;
     let load = |name: &String| -> Result<ResultSet, CliError> {
         let id = store.resolve(name)?;
-        Ok(store.load(&id)?)
+        Ok(store.load_in(Detail::Latencies, &id)?)
     };
     let sets: Vec<ResultSet> = args.runs.iter().map(load).collect::<Result<_, _>>()?;
     let Some((base, others)) = sets.split_first() else {

@@ -11,7 +11,7 @@ use fsdyno_model::FigureName;
 use fsdyno_report::charts::svg::{Appearance, Theme};
 use fsdyno_report::history::{self, By, Collector, Selection};
 use fsdyno_report::{Format, Options, render_history};
-use fsdyno_store::Store;
+use fsdyno_store::{Detail, Store};
 use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 
@@ -112,10 +112,15 @@ pub fn history(args: &HistoryArgs, store: &Path) -> Result<(), CliError> {
         margin: args.margin,
         commits: commits(args.repo.as_deref())?,
     };
+    let detail = if args.metric.is_latency() {
+        Detail::Latencies
+    } else {
+        Detail::Figures
+    };
     let mut collector = Collector::new(selection);
     for run in store.runs()?.iter().rev() {
         if args.tag.as_ref().is_none_or(|tag| run.tags.contains(tag)) {
-            collector.add(&store.load(&run.id)?, &run.tags);
+            collector.add(&store.load_in(detail, &run.id)?, &run.tags);
         }
     }
     let history = collector.finish().map_err(CliError::usage)?;

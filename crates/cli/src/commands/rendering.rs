@@ -6,6 +6,7 @@ use fsdyno_model::{Contender, InitialState};
 use fsdyno_recipes::fs;
 use fsdyno_report::why::cause::Cause;
 use fsdyno_report::{Format, Options};
+use fsdyno_store::Detail;
 use std::path::Path;
 
 /// The options of a report that is printed.
@@ -17,6 +18,15 @@ pub fn options(clock: bool, to_file: bool) -> Options {
         long: true,
         advice,
         ..Options::default()
+    }
+}
+
+/// What a report in this format needs of the cells of a run.
+pub fn detail(format: Format, long: bool) -> Detail {
+    match format {
+        Format::Terminal if !long => Detail::Figures,
+        Format::Csv | Format::Bencher | Format::OpenMetrics => Detail::Latencies,
+        _ => Detail::All,
     }
 }
 

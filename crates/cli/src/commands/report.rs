@@ -70,7 +70,8 @@ pub fn report(args: &ReportArgs, store: &Path) -> Result<(), CliError> {
             return Err(not_published(&id, "an exploration of crash states"));
         }
         (Named::Run(id), None) => {
-            let mut set = store.load_with_variants(&id)?;
+            let detail = rendering::detail(format, options.long);
+            let mut set = store.load_with_variants(detail, &id)?;
             set.run.plan.margin = args.margin.unwrap_or(set.run.plan.margin);
             fsdyno_report::render(&set, format, &options).map_err(CliError::failure)?
         }

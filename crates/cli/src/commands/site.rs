@@ -5,7 +5,7 @@ use crate::output;
 use clap::Args;
 use fsdyno_files::{Existing, TrustedDir, Untrusted, refuse_foreign_links, replace};
 use fsdyno_report::site::{DIRECTORIES, File, Site};
-use fsdyno_store::Store;
+use fsdyno_store::{Detail, Store};
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs;
@@ -46,7 +46,7 @@ pub fn site(args: &SiteArgs, store: &Path) -> Result<(), CliError> {
     for run in store.runs()?.iter().rev() {
         if args.tag.as_ref().is_none_or(|tag| run.tags.contains(tag)) {
             runs += 1;
-            let page = site.run(&store.load_with_variants(&run.id)?, &run.tags);
+            let page = site.run(&store.load_with_variants(Detail::All, &run.id)?, &run.tags);
             directory.write(&page.map_err(CliError::failure)?)?;
         }
     }

@@ -202,7 +202,9 @@ fn a_variant_belongs_to_its_run_and_is_found_only_by_its_id() {
     assert_eq!(store.runs().unwrap().len(), 1);
     // They follow their run under another name, and are deleted with it.
     store.rename(&main.id, "mine").unwrap();
-    let set = store.load_with_variants("mine").unwrap();
+    let set = store
+        .load_with_variants(crate::Detail::All, "mine")
+        .unwrap();
     let ids: Vec<&str> = set.variants.iter().map(|one| one.run.id.as_str()).collect();
     assert_eq!(ids, ["20261121-1730-quick-2", id]);
     store.remove("mine").unwrap();

@@ -1,8 +1,8 @@
 //! Stored values are read back exactly, and a refused write changes nothing.
 
 use super::{WorkDir, specimen};
-use crate::StoreError;
-use fsdyno_model::{Failure, Outcome, Plan, ResultSet, Stage, StopReason};
+use crate::{Detail, StoreError};
+use fsdyno_model::{Failure, FigureName, Outcome, Plan, ResultSet, Stage, StopReason};
 use std::collections::BTreeSet;
 
 #[test]
@@ -248,4 +248,35 @@ fn the_sample_view_names_contenders_and_workloads() {
     assert_eq!(contender, plan.contenders[1].label);
     assert_eq!(workload, plan.workloads[0].name);
     assert_eq!(whole.cast_unsigned(), specimen::sample(2).whole_ns().0);
+}
+
+#[test]
+fn a_run_is_read_without_what_a_report_of_its_figures_does_not_need() {
+    let work_dir = WorkDir::new();
+    let mut store = work_dir.open();
+    let mut run = specimen::run("r", 1);
+    store.begin(&run).unwrap();
+    let whole = specimen::measured(0);
+    store.record("r", &whole).unwrap();
+    let mut expected = whole.clone();
+    expected.commands.clear();
+    for sample in &mut expected.samples {
+        sample.progress = None;
+    }
+    let cells = |detail, id| work_dir.open().load_in(detail, id).unwrap().cells;
+    assert_eq!(cells(Detail::All, "r"), std::slice::from_ref(&whole));
+    let of_latencies = expected.clone();
+    assert_eq!(cells(Detail::Latencies, "r"), [of_latencies.clone()]);
+    let mut samples = whole.samples.iter();
+    assert!(samples.any(|one| !one.latencies.is_empty() && one.progress.is_some()));
+    for sample in &mut expected.samples {
+        sample.latencies.clear();
+    }
+    assert_eq!(cells(Detail::Figures, "r"), [expected]);
+    // Verdicts about latencies need them.
+    run.id = "judged".into();
+    run.plan.workloads[0].phases[0].judge = Some(FigureName::new("latency-p99"));
+    store.begin(&run).unwrap();
+    store.record("judged", &whole).unwrap();
+    assert_eq!(cells(Detail::Figures, "judged"), [of_latencies]);
 }

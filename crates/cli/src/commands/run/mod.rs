@@ -28,7 +28,7 @@ use fsdyno_observe::provenance;
 use fsdyno_report::{Format, Options, reruns};
 use fsdyno_run::conductor::{conduct, unix_now};
 use fsdyno_run::schedule::schedule;
-use fsdyno_store::{Claim, Store};
+use fsdyno_store::{Claim, Detail, Store};
 use kernels::Builds;
 use listener::Listener;
 pub use resume::{check_unchanged, resume};
@@ -402,8 +402,13 @@ fn keep_going_hint(error: &fsdyno_store::StoreError, command: &str) -> CliError 
 
 /// Prints the report and returns the exit code for the outcomes of the cells.
 fn finish(execution: &Execution, store: &Store, id: &str) -> Result<Code, CliError> {
-    let set = store.load_with_variants(id)?;
     let export = &execution.export;
+    let detail = if export.files().is_empty() {
+        rendering::detail(execution.format, execution.screen.long)
+    } else {
+        Detail::All
+    };
+    let set = store.load_with_variants(detail, id)?;
     for (format, file) in export.files() {
         let options = rendering::options(execution.screen.clock, true);
         let text = fsdyno_report::render(&set, format, &options).map_err(CliError::failure)?;
