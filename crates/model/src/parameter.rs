@@ -31,6 +31,16 @@ impl Parameter {
         Self::new(name, about, Form::Size)
     }
 
+    /// A size within these bounds, in bytes.
+    pub const fn bytes(
+        name: &'static str,
+        about: &'static str,
+        bounds: RangeInclusive<u64>,
+    ) -> Self {
+        let form = Form::SizeWithin(*bounds.start(), *bounds.end());
+        Self::new(name, about, form)
+    }
+
     /// A whole number within these bounds.
     pub const fn number(
         name: &'static str,
@@ -75,6 +85,8 @@ pub enum Form {
     Text,
     /// A size: `64M`.
     Size,
+    /// A size from the first to the second, in bytes: `16K`.
+    SizeWithin(u64, u64),
     /// A whole number from the first to the second.
     Number(u64, u64),
     /// One of these names.

@@ -152,9 +152,9 @@ calls! {
     SYS_getxattr [0, 1];
     SYS_lgetxattr [0, 1];
     SYS_fgetxattr [1];
-    SYS_setxattr [0, 1];
-    SYS_lsetxattr [0, 1];
-    SYS_fsetxattr [1];
+    SYS_setxattr [0, 1], Pointers::Structure(2);
+    SYS_lsetxattr [0, 1], Pointers::Structure(2);
+    SYS_fsetxattr [1], Pointers::Structure(2);
     SYS_listxattr [0];
     SYS_llistxattr [0];
     SYS_flistxattr [];

@@ -1,8 +1,8 @@
 //! The rules of a valid recording. Reader and writer check each item.
 
 use crate::{
-    Action, Ending, Entry, EntryKind, Handle, MAX_HOLES, MAX_NUMBER, MAX_OPEN, MAX_THREADS,
-    MAX_TRANSFER, Mapping, Object, Operation, PathId, Paths, Thread, ThreadId,
+    Action, Ending, Entry, EntryKind, Handle, MAX_ACL, MAX_HOLES, MAX_NUMBER, MAX_OPEN,
+    MAX_THREADS, MAX_TRANSFER, Mapping, Object, Operation, PathId, Paths, Thread, ThreadId,
 };
 use std::collections::HashSet;
 
@@ -269,6 +269,7 @@ impl Checker {
             | A::SpliceFrom { handle, .. }
             | A::SpliceTo { handle, .. }
             | A::ReadDirectory { handle, .. }
+            | A::Reopen { of: handle, .. }
             | A::Map { handle, .. } => self.handle(*handle),
             A::SendFile { from, to, .. } => {
                 self.handle(*from)?;
@@ -284,6 +285,7 @@ impl Checker {
             | A::ChangeMode { object, .. }
             | A::ChangeOwner { object }
             | A::SetTimes { object }
+            | A::SetAcl { object, .. }
             | A::ListXattrs { object, .. } => self.object(*object, paths),
             A::GetXattr { object, name, .. }
             | A::SetXattr { object, name, .. }
@@ -381,6 +383,15 @@ impl Checker {
                 most("a mode", (*mode).into(), 0o17_7777)?;
                 None
             }
+            A::SetAcl {
+                entries,
+                permissions,
+                ..
+            } => {
+                most("the number of entries", (*entries).into(), MAX_ACL.into())?;
+                most("permissions", (*permissions).into(), 0o777)?;
+                None
+            }
             A::Symlink { path, target } => {
                 paths.check_target(*path, target)?;
                 None
@@ -408,7 +419,7 @@ impl Checker {
             }
         };
         match &operation.action {
-            Action::Open { handle, .. } => {
+            Action::Open { handle, .. } | Action::Reopen { handle, .. } => {
                 agrees(handle.is_some())?;
                 handle.map_or(Ok(()), |handle| open(&mut self.handles, handle.0))
             }

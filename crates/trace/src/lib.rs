@@ -8,7 +8,7 @@
 //! # Format
 //!
 //! Numbers in frames are little-endian. The file begins with `fsdynoW` and a line feed, and 4 bytes
-//! for the version (now 2; a reader refuses a newer one). Blocks follow: length, stored length, and
+//! for the version (now 3; a reader refuses a newer one). Blocks follow: length, stored length, and
 //! CRC-32 of the stored bytes (4 bytes each), then the stored bytes.
 //!
 //! The stored bytes are zstd frames (RFC 8878). A block expands to at most 1 MiB and to at most 16
@@ -25,6 +25,8 @@
 //! | 4 operation | thread, origin, start since the previous one, duration, kind, return value |
 //! | 5 end | JSON, last: duration, operations, lost events, overhead |
 //! | 6 last entry | from version 2: an entry at the end, without holes, extents and attributes |
+//!
+//! Operations of access lists and of `/proc/self/fd` are from version 3.
 //!
 //! - Entries precede threads and operations, and a directory what is in it. A regular file has its
 //!   size, its holes (at most 1,024), its extents, and its compressibility. Other names of a file
@@ -65,7 +67,7 @@ pub use reader::{Item, Reader};
 pub use writer::Writer;
 
 /// Version of the format that [`Writer`] writes. [`Reader`] reads all versions up to it.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// The largest size, offset and time: that of `off_t`.
 pub const MAX_NUMBER: u64 = i64::MAX as u64;
@@ -81,6 +83,9 @@ pub const MAX_THREADS: u32 = 1 << 22;
 
 /// The maximum number of descriptors and mappings that are open at a time.
 pub const MAX_OPEN: usize = 1 << 20;
+
+/// The largest access list: the largest value of an attribute has room for so many entries.
+pub const MAX_ACL: u32 = 8191;
 
 /// The maximum number of holes of a file that are listed.
 pub const MAX_HOLES: usize = 1024;

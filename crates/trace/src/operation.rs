@@ -84,6 +84,7 @@ impl Action {
             | Self::SetTimes { object }
             | Self::GetXattr { object, .. }
             | Self::SetXattr { object, .. }
+            | Self::SetAcl { object, .. }
             | Self::ListXattrs { object, .. }
             | Self::RemoveXattr { object, .. } => Some(*object),
             Self::ReadLink { path, .. } => Some(Object::NoFollow(*path)),
@@ -119,6 +120,7 @@ impl Action {
             | Self::ChangeOwner { .. }
             | Self::SetTimes { .. }
             | Self::SetXattr { .. }
+            | Self::SetAcl { .. }
             | Self::RemoveXattr { .. }
             | Self::SyncMap { .. } => true,
             Self::Fault { write, .. } => *write,
@@ -258,4 +260,12 @@ actions! {
     Fault { mapping: Mapping, offset: u64, write: bool } = "fault",
     /// wait4, waitid: the process ended, and the caller knows.
     Wait { process: ThreadId } = "wait",
+    /// setxattr of an access list (`acl(5)`), of a file or the default one of a directory. Kept are the
+    /// number of entries, and the permissions of the owner, the group or mask, and others: 9 bits. The
+    /// users and groups that it names are not recorded.
+    SetAcl {
+        object: Object, default: bool, entries: u32, permissions: u32, flags: u32
+    } = "set-acl",
+    /// An open of `/proc/self/fd/N`: the file of a descriptor, which may have no name any more.
+    Reopen { of: Handle, flags: u32, handle: Option<Handle> } = "reopen",
 }

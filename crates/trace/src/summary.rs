@@ -352,6 +352,7 @@ impl Builder {
             | Action::Allocate { handle, .. }
             | Action::ReadDirectory { handle, .. }
             | Action::Map { handle, .. }
+            | Action::Reopen { of: handle, .. }
             | Action::Close { handle } => of_handle(handle),
             other => match other.object() {
                 Some(Object::Path(path) | Object::NoFollow(path)) => Some(above(path)),
@@ -368,6 +369,10 @@ impl Builder {
             | Action::Inherit { path, handle, .. } => {
                 self.open.entry(*handle).or_default().directory = Some(above(*path));
             }
+            Action::Reopen {
+                handle: Some(handle),
+                ..
+            } => self.open.entry(*handle).or_default().directory = directory,
             Action::Close { handle } => {
                 self.open.remove(handle);
             }

@@ -371,7 +371,19 @@ fn on_names(
             length: three.into(),
             flags: 0,
         },
-        33 => Action::ChangeOwner { object },
+        33 if three & 1 == 0 => Action::ChangeOwner { object },
+        33 if two & 1 == 0 => Action::SetAcl {
+            object,
+            default: three & 2 == 0,
+            entries: u32::from(two),
+            permissions: mode & 0o777,
+            flags: 0,
+        },
+        33 => Action::Reopen {
+            of: handle,
+            flags: mode & 0o3003,
+            handle: succeeds.then_some(Handle(u64::from(three % 8))),
+        },
         34 => Action::Map {
             handle,
             offset: number(three),

@@ -354,11 +354,7 @@ fn a_log_of_strace_is_replayed_as_it_was() {
         "{}",
         shown.out
     );
-    assert!(
-        shown.out.contains("2, 8.89 KiB"),
-        "{}",
-        shown.out
-    );
+    assert!(shown.out.contains("2, 8.89 KiB"), "{}", shown.out);
     let (work, test) = (
         home.work().display().to_string(),
         "a_log_of_strace_is_replayed_as_it_was",
@@ -395,6 +391,69 @@ fn a_log_of_strace_is_replayed_as_it_was() {
         "{}",
         printed.err
     );
+}
+
+/// Commands that copy what a kernel interprets: access lists, links, files without a name.
+const COMMANDS: [&str; 3] = [
+    "cp -a t copied",
+    "tar cf t.tar t && mkdir x && tar xpf t.tar -C x && rm -r x",
+    "exec 3<> unnamed; rm unnamed; echo text > /proc/self/fd/3; cat /proc/self/fd/3; \
+     chmod 600 /proc/self/fd/3",
+];
+
+#[test]
+fn commands_on_trees_are_replayed_without_a_difference() {
+    let test = "commands_on_trees_are_replayed_without_a_difference";
+    if !root_and(&["strace", "mkfs.ext4", "mkfs.xfs", "mkfs.btrfs"], test) {
+        return;
+    }
+    for command in COMMANDS {
+        let home = Home::new();
+        let (tree, file) = (home.path("tree"), home.path("command.trace"));
+        std::fs::create_dir_all(tree.join("t/d")).unwrap();
+        for number in 0..50 {
+            std::fs::write(tree.join(format!("t/d/f{number}")), vec![7; number * 100]).unwrap();
+        }
+        let [tree, file] = [&tree, &file].map(|path| path.to_str().unwrap());
+        let words = [
+            "record",
+            "--recorder",
+            "strace",
+            "--path",
+            tree,
+            "-o",
+            file,
+            "--",
+        ];
+        let script = format!("cd '{tree}' && {command}");
+        let printed = home.fsdyno(&[&words[..], &["sh", "-c", &script]].concat());
+        assert_eq!(printed.code, Some(0), "{command}: {}", printed.err);
+        assert!(
+            !printed.err.contains("warning"),
+            "{command}: {}",
+            printed.err
+        );
+        let work = home.work().display().to_string();
+        let words = [
+            "run",
+            "--workload-trace",
+            file,
+            "--fs",
+            "ext4,xfs,btrfs",
+            "--repeats",
+            "1",
+            "--work-dir",
+            &work,
+            "--json",
+        ];
+        let printed = home.fsdyno(&words);
+        assert_eq!(printed.code, Some(0), "{}{}", printed.out, printed.err);
+        let result: Value = serde_json::from_str(&printed.out).unwrap();
+        assert_eq!(notes(&result).len(), 3);
+        for note in notes(&result) {
+            assert!(note.contains("different: 0\n"), "{command}: {note}");
+        }
+    }
 }
 
 #[test]

@@ -112,6 +112,11 @@ impl Step<'_, '_> {
                     open.position = *position;
                 }
             }
+            Action::Reopen { of, flags, handle } => {
+                self.data(0, *of);
+                let node = self.node_of(*of);
+                self.opened(node, *flags, *handle, 1);
+            }
             Action::Close { handle } => self.close(*handle),
             Action::Read { handle, offset, .. } | Action::SpliceFrom { handle, offset, .. } => {
                 self.data(0, *handle);
@@ -394,15 +399,18 @@ impl Step<'_, '_> {
                 self.model.link(directory, found.name, node);
             }
         }
-        let Some(node) = found.node else {
+        if let (true, Some(directory)) = (temporary, existing) {
+            // The directory of a file without a name.
+            self.touch(directory);
+        }
+        self.opened(found.node, flags, handle, 0);
+    }
+
+    /// A file was opened. Its descriptor is the one at that place of the operation.
+    fn opened(&mut self, node: Option<NodeId>, flags: u32, handle: Option<Handle>, place: usize) {
+        let Some(node) = node else {
             return;
         };
-        if temporary {
-            // The directory of a file without a name.
-            if let Some(directory) = existing {
-                self.touch(directory);
-            }
-        }
         self.touch(node);
         if flags & TRUNCATE != 0 && self.succeeded {
             self.set_size(node, 0);
@@ -421,7 +429,7 @@ impl Step<'_, '_> {
         };
         self.model.handles.insert(handle, open);
         self.access(Resource::Handle(number), Access::Change);
-        self.resolved.numbers[0] = Some(number);
+        self.resolved.numbers[place] = Some(number);
         self.resolved.regular = self.model.file(node).is_some();
     }
 

@@ -1,6 +1,6 @@
 //! Creates the tree at the start of a recording.
 
-use super::{Recording, percent_of};
+use super::{Recording, equivalent, percent_of};
 use crate::attributes::Lost;
 use crate::content::{BUFFER, Content, Stream};
 use crate::entry;
@@ -226,8 +226,10 @@ impl Creator<'_> {
         let mut all_set = true;
         for xattr in &entry.xattrs {
             let name_of = CString::new(xattr.name.as_bytes()).unwrap_or_default();
-            let one = (name_of, vec![b'x'; xattr.size as usize]);
-            // Values of some name spaces have a format, and not every file system has room.
+            let size = xattr.size as usize;
+            let value = equivalent(&xattr.name, size, entry.mode);
+            let one = (name_of, value.unwrap_or_else(|| vec![b'x'; size]));
+            // Not every file system has room, and some name spaces need rights.
             all_set &= entry::set_xattr(directory, name, &one).is_ok();
         }
         self.lost.xattrs += u64::from(!all_set);

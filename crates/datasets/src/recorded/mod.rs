@@ -5,12 +5,14 @@
 //! how much space they need, which of them depend on each other, and which tree they leave.
 
 mod apply;
+mod attribute;
 mod compare;
 mod create;
 mod explain;
 mod model;
 
 pub use apply::{Access, Place, Resolved, Resource};
+pub use attribute::{acl, equivalent};
 pub use compare::compare;
 pub use create::link_text;
 pub use explain::unexplained;

@@ -40,10 +40,8 @@ pub static BONNIE: Program = Program {
                 0..=100_000,
             )
             .fixed("16"),
-            Parameter::number("min", "minimum size of a small file, in bytes", 0..=1 << 30)
-                .fixed("0"),
-            Parameter::number("max", "maximum size of a small file, in bytes", 0..=1 << 30)
-                .fixed("0"),
+            Parameter::bytes("min", "minimum size of a small file", 0..=1 << 30).fixed("0"),
+            Parameter::bytes("max", "maximum size of a small file", 0..=1 << 30).fixed("0"),
             Parameter::number(
                 "directories",
                 "number of directories of the small files",

@@ -31,18 +31,16 @@ pub static POSTMARK: Program = Program {
                 1..=1_000_000_000,
             )
             .scaled(250_000, 1),
-            Parameter::number("size-low", "minimum size of a file, in bytes", 1..=1 << 30)
-                .fixed("500"),
-            Parameter::number("size-high", "maximum size of a file, in bytes", 1..=1 << 30)
-                .fixed("9770"),
+            Parameter::bytes("size-low", "minimum size of a file", 1..=1 << 30).fixed("500"),
+            Parameter::bytes("size-high", "maximum size of a file", 1..=1 << 30).fixed("9770"),
             Parameter::number(
                 "subdirectories",
                 "number of subdirectories; 0: one directory for all files",
                 0..=1_000_000,
             )
             .fixed("0"),
-            Parameter::number("read", "size of a read, in bytes", 1..=1 << 30).fixed("512"),
-            Parameter::number("write", "size of a write, in bytes", 1..=1 << 30).fixed("512"),
+            Parameter::bytes("read", "size of a read", 1..=1 << 30).fixed("512"),
+            Parameter::bytes("write", "size of a write", 1..=1 << 30).fixed("512"),
             Parameter::one_of(
                 "buffering",
                 "true: buffered I/O of the C library",

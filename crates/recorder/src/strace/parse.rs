@@ -329,11 +329,26 @@ impl Parser {
                 }
             }
             Pointers::Structure(at) => {
-                call.numbers = group_numbers(arguments.get(usize::from(at)));
+                call.numbers = match arguments.get(usize::from(at)) {
+                    // A value of an attribute.
+                    Some(Argument::Text(text)) => numbers_of(text),
+                    group => group_numbers(group),
+                };
             }
         }
         Ok(Some(Event::Call(call)))
     }
+}
+
+/// The bytes of a string as they are in memory.
+fn numbers_of(text: &[u8]) -> [Option<u64>; 4] {
+    let mut numbers = [None; 4];
+    for (number, bytes) in numbers.iter_mut().zip(text.chunks(8)) {
+        let mut whole = [0; 8];
+        whole[..bytes.len()].copy_from_slice(bytes);
+        *number = Some(u64::from_ne_bytes(whole));
+    }
+    numbers
 }
 
 /// The flags of a call that creates a thread.

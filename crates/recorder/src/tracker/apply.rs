@@ -4,7 +4,7 @@ use super::Tracker;
 use super::arguments::{Skip, descriptor, flags, has, offset, transferred};
 use crate::calls::Call;
 use fsdyno_datasets::manifest::link_target;
-use fsdyno_trace::{Action, Object};
+use fsdyno_trace::{Action, MAX_ACL, Object};
 use std::ffi::OsStr;
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt as _;
@@ -26,6 +26,9 @@ macro_rules! have {
 /// `FICLONE` and `FICLONERANGE` of `ioctl_ficlone(2)`.
 const FICLONE: u32 = 0x4004_9409;
 const FICLONERANGE: u32 = 0x4020_940d;
+
+/// The permissions in an access list whose entries were not observed.
+const UNKNOWN_ACL: u32 = 0o755;
 
 impl<W: Write> Tracker<W> {
     /// Writes the operation of a call of a known thread.
@@ -385,9 +388,15 @@ impl<W: Write> Tracker<W> {
             },
             "chown" | "lchown" | "fchown" | "fchownat" => Action::ChangeOwner { object },
             "utime" | "utimes" | "futimesat" | "utimensat" => Action::SetTimes { object },
-            "truncate" => Action::Truncate {
-                path: have!(id(object)),
-                length: offset(args[1]),
+            "truncate" => match object {
+                Object::Handle(handle) => Action::TruncateHandle {
+                    handle,
+                    length: offset(args[1]),
+                },
+                Object::Path(path) | Object::NoFollow(path) => Action::Truncate {
+                    path,
+                    length: offset(args[1]),
+                },
             },
             _ => Action::Stat { object },
         }))
@@ -426,6 +435,14 @@ impl<W: Write> Tracker<W> {
                 name,
                 length,
             }
+        } else if let Some((default, entries, permissions)) = acl(call, &name, length) {
+            Action::SetAcl {
+                object,
+                default,
+                entries,
+                permissions,
+                flags: flags(call.args[4]),
+            }
         } else if kind.contains("setxattr") {
             Action::SetXattr {
                 object,
@@ -437,6 +454,41 @@ impl<W: Write> Tracker<W> {
             Action::RemoveXattr { object, name }
         }))
     }
+}
+
+/// What is recorded of an access list that a call sets: whether it is a default one, the number of its
+/// entries, and the permissions of owner, group or mask, and others. The observers report its first
+/// entries, which are all of an ordinary mode.
+fn acl(call: &Call, name: &str, length: u64) -> Option<(bool, u32, u32)> {
+    let default = match name {
+        "system.posix_acl_access" => false,
+        "system.posix_acl_default" => true,
+        _ => return None,
+    };
+    if !call.name.contains("setxattr") || call.args[2] == 0 {
+        return None;
+    }
+    let entries = length.checked_sub(4).filter(|rest| rest % 8 == 0)? / 8;
+    let entries = u32::try_from(entries).ok()?;
+    if !(3..=MAX_ACL).contains(&entries) {
+        return None;
+    }
+    let numbers = call.numbers.iter().map_while(|number| *number);
+    let bytes: Vec<u8> = numbers.flat_map(u64::to_ne_bytes).collect();
+    let mut permissions = UNKNOWN_ACL;
+    let known = bytes.get(4..).unwrap_or_default().chunks_exact(8);
+    for entry in known.take(entries as usize) {
+        let bits = u32::from(entry[2] & 7);
+        // The tags of `linux/posix_acl.h`: owner, group, mask, others.
+        let shift = match entry[0] {
+            0x01 => 6,
+            0x04 | 0x10 => 3,
+            0x20 => 0,
+            _ => continue,
+        };
+        permissions = permissions & !(7 << shift) | bits << shift;
+    }
+    Some((default, entries, permissions))
 }
 
 /// Offset, length, number of buffers and flags of a read or write.

@@ -150,7 +150,17 @@ impl<W: Write> Tracker<W> {
         if let Some(at) = directory.filter(|_| empty || null) {
             return Ok(self.handle(call, at).map(Object::Handle));
         }
-        Ok(self.path(call, text, directory, follow)?.map(|path| {
+        let found = match self.found(call, text, directory, follow) {
+            Ok(found) => found,
+            Err(skip) => return Ok(Err(skip)),
+        };
+        // A name of /proc for a descriptor leads to its file, which may have no name any more.
+        if let Some((pid, number)) = found.descriptor
+            && let Some(file) = self.description(pid, number)
+        {
+            return Ok(file.handle.map(Object::Handle).ok_or(Skip::Outside));
+        }
+        Ok(self.in_tree(found)?.map(|path| {
             if follow {
                 Object::Path(path.id)
             } else {

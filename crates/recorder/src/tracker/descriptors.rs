@@ -39,17 +39,14 @@ impl<W: Write> Tracker<W> {
         let exclusive = creates && has(bits, libc::O_EXCL);
         let follow = !has(bits, libc::O_NOFOLLOW) && !exclusive;
         let found = self.found(call, 0, directory, follow);
-        // A name of /proc for a descriptor opens its file.
-        let found = found.map(|mut found| {
-            if let Some((pid, number)) = found.descriptor
-                && let Some(other) = self.description(pid, number)
-            {
-                let path = other.path.borrow().clone();
-                found.named.clone_from(&path);
-                found.real = path;
-            }
-            found
+        // A name of /proc for a descriptor opens its file, which may have no name any more.
+        let reopened = found.as_ref().ok().and_then(|found| {
+            let (pid, number) = found.descriptor?;
+            self.description(pid, number)
         });
+        if let Some(of) = reopened {
+            return self.reopen(call, thread, flags(bits), &of);
+        }
         let number = i32::try_from(call.result)
             .ok()
             .filter(|number| *number >= 0);
@@ -89,6 +86,36 @@ impl<W: Write> Tracker<W> {
                 description,
                 has(bits, libc::O_CLOEXEC),
             )?;
+        }
+        Ok(())
+    }
+
+    /// An open of `/proc/self/fd/N`.
+    fn reopen(
+        &mut self,
+        call: &Call,
+        thread: ThreadId,
+        flags: u32,
+        of: &Description,
+    ) -> io::Result<()> {
+        let number = i32::try_from(call.result).ok();
+        let number = number.filter(|number| *number >= 0);
+        let handle = match (number, of.handle) {
+            (Some(_), Some(_)) => Some(Handle(self.handles.next())),
+            _ => None,
+        };
+        match of.handle {
+            Some(of) => {
+                let action = Action::Reopen { of, flags, handle };
+                self.write(thread, call.start_ns, call.end_ns, action, call.result)?;
+            }
+            None => self.outside += 1,
+        }
+        if let Some(number) = number {
+            let path = of.path.borrow().clone();
+            let description = self.describe(handle, path);
+            let closes = has(flags.into(), libc::O_CLOEXEC);
+            self.install(call, thread, number, description, closes)?;
         }
         Ok(())
     }

@@ -81,6 +81,17 @@ pub(super) fn read(
             }
             Ok(size.0.to_string())
         }
+        Form::SizeWithin(least, most) => {
+            let Bytes(size) = text.parse()?;
+            if !(*least..=*most).contains(&size) {
+                let (least, most) = (Bytes(*least), Bytes(*most));
+                return Err(ConfigError::wrong(
+                    format!("`{text}` cannot be {name} of `{kind}`"),
+                    format!("write a size from {least} to {most}, such as 4096 or 16K"),
+                ));
+            }
+            Ok(size.to_string())
+        }
         Form::Number(least, most) => number(text, *least, *most).ok_or_else(|| {
             ConfigError::wrong(
                 format!("`{text}` cannot be {name} of `{kind}`"),

@@ -96,6 +96,8 @@ fn the_common_prefix_of_kinds_sets_a_parameter_of_all_of_them() {
     for (typed, expected) in [
         ("mongo.proceses=4", "did you mean processes"),
         ("mongo.processes=0", "from 1 to"),
+        ("mongo.median=0", "from 1 B to 1.00 GiB"),
+        ("mongo.median=2G", "from 1 B to 1.00 GiB"),
         ("mngo.processes=4", "no kind of phase"),
         ("bonnie.size=4M", "--phases bonnie-"),
     ] {

@@ -129,7 +129,7 @@ const PACKAGED_BONNIE: &[Parameter] = &[
 
 const MONGO: &[Parameter] = &[
     parameter("bytes", Form::Size, Given::Scaled(50 << 20, 1 << 10)),
-    parameter("median", Form::Number(1, 1 << 30), Given::Fixed("100")),
+    parameter("median", Form::SizeWithin(1, 1 << 30), Given::Fixed("100")),
     parameter("processes", Form::Number(1, 1 << 30), Given::Fixed("1")),
     parameter("rounds", Form::Number(1, 1 << 30), Given::Fixed("3")),
 ];

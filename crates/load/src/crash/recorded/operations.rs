@@ -27,6 +27,27 @@ impl Translation<'_> {
                 let made = (libc::O_CREAT | libc::O_TRUNC).cast_unsigned();
                 self.open(*path, flags & !made, Some(*handle), *position)
             }
+            Action::Reopen {
+                of,
+                flags,
+                handle: Some(handle),
+            } => {
+                let Some(open) = self.handles.get(of) else {
+                    return Err(UNKNOWN);
+                };
+                let inode = open.inode;
+                let open = Open {
+                    inode,
+                    position: 0,
+                    appends: flags & libc::O_APPEND.cast_unsigned() != 0,
+                    kind: open.kind,
+                };
+                self.handles.insert(*handle, open);
+                if flags & libc::O_TRUNC.cast_unsigned() != 0 && self.size(inode) > 0 {
+                    return self.truncate(inode, 0);
+                }
+                Ok(())
+            }
             Action::Close { handle } => match self.handles.remove(handle) {
                 Some(open) => self.closed(open.inode),
                 None => Ok(()),
@@ -158,6 +179,7 @@ impl Translation<'_> {
                     length,
                 })
             }
+            Action::SetAcl { .. } => Err(XATTR),
             Action::RemoveXattr { object, name } => {
                 let (target, name) = (self.object(*object)?, name.clone());
                 if !name.starts_with("user.") {

@@ -124,7 +124,7 @@ impl FileParameters {
 }
 
 const CHUNK_SIZE: Parameter =
-    Parameter::number("chunk", "bytes of one read or write", 1..=1 << 20).fixed("8192");
+    Parameter::bytes("chunk", "bytes of one read or write", 1..=1 << 20).fixed("8192");
 const FILL: Parameter = Parameter::one_of(
     "data",
     "random, or like-original (zeros except one byte per chunk)",
@@ -157,8 +157,8 @@ pub(super) const DATA: &[Parameter] = &[
 /// The parameters of the phases on many files.
 pub(super) const FILES: &[Parameter] = &[
     Parameter::number("files", "number of files", 1..=1 << 24).scaled(16 * 1024, 1),
-    Parameter::number("min", "minimum size of a file, in bytes", 0..=1 << 30).fixed("0"),
-    Parameter::number("max", "maximum size of a file, in bytes", 0..=1 << 30).fixed("0"),
+    Parameter::bytes("min", "minimum size of a file", 0..=1 << 30).fixed("0"),
+    Parameter::bytes("max", "maximum size of a file", 0..=1 << 30).fixed("0"),
     Parameter::number("directories", "number of directories", 1..=10_000).fixed("1"),
     Parameter::one_of(
         "made",

@@ -36,7 +36,7 @@ impl Parameters {
 
 pub(super) const ALL: &[Parameter] = &[
     Parameter::size("bytes", "bytes of files in each tree").scaled(50 << 20, 1 << 10),
-    Parameter::number("median", "median size of a file, in bytes", 1..=1 << 30).fixed("100"),
+    Parameter::bytes("median", "median size of a file", 1..=1 << 30).fixed("100"),
     Parameter::number(
         "processes",
         "concurrent workers, each with its own trees",

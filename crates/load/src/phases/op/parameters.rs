@@ -247,7 +247,7 @@ const FILES_PER_DIR: Parameter = Parameter::number(
     1..=1_000_000_000,
 )
 .fixed("100");
-const BYTES: Parameter = Parameter::number("bytes", "bytes in each file", 0..=MAX_BYTES).fixed("0");
+const BYTES: Parameter = Parameter::bytes("bytes", "bytes in each file", 0..=MAX_BYTES).fixed("0");
 
 /// Absent by default, as all parameters that older plans do not have.
 const fn fsync(about: &'static str) -> Parameter {

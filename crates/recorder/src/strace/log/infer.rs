@@ -339,6 +339,10 @@ impl Inference {
                     open.position = *position;
                 }
             }
+            Action::Reopen { of, flags, handle } => {
+                let node = self.handles.get(of).map(|open| open.node);
+                self.opened(node, *flags, *handle);
+            }
             Action::Close { handle } => {
                 self.handles.remove(handle);
             }

@@ -1,13 +1,21 @@
 //! Operations on inodes, by a path or an open file: status, permissions, owners, times, extended
 //! attributes.
 
+use super::opens::by_descriptor;
 use super::{Call, Done, PERMISSIONS, Target, done};
 use crate::phases::replay::calls;
+use fsdyno_datasets::recorded::{acl, equivalent};
 use fsdyno_trace::{Action, Object};
-use rustix::fd::{AsFd, AsRawFd, OwnedFd};
+use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::fs::{self, Mode, Timespec, Timestamps, XattrFlags};
 use rustix::io::Errno;
 use std::ffi::{CStr, CString};
+
+const ACL_ACCESS: &str = "system.posix_acl_access";
+const ACL_DEFAULT: &str = "system.posix_acl_default";
+
+/// The permissions in an access list of an older recording, which has none.
+const DEFAULT_MODE: u32 = 0o755;
 
 impl Call<'_, '_> {
     /// Operations on a path or an open file.
@@ -55,7 +63,12 @@ impl Call<'_, '_> {
                 changed => return changed.map(Some),
             }
         }
-        done(fs::fchmod(self.to_read(object)?, Mode::from_raw_mode(mode)))
+        let (file, mode) = (self.to_read(object)?, Mode::from_raw_mode(mode));
+        done(match fs::fchmod(&file, mode) {
+            // Opened with `O_PATH`.
+            Err(Errno::BADF) => fs::chmod(by_descriptor(&file), mode),
+            changed => changed,
+        })
     }
 
     /// Operations on extended attributes. Before Linux 6.13 no system call accesses those of a name
@@ -65,6 +78,9 @@ impl Call<'_, '_> {
             Action::GetXattr { object, name, .. }
             | Action::SetXattr { object, name, .. }
             | Action::RemoveXattr { object, name } => (*object, name.as_str()),
+            Action::SetAcl {
+                object, default, ..
+            } => (*object, if *default { ACL_DEFAULT } else { ACL_ACCESS }),
             Action::ListXattrs { object, .. } => (*object, ""),
             // All others are in `perform`, `on_path` and `on_object`.
             _ => return Ok(None),
@@ -86,9 +102,11 @@ impl Call<'_, '_> {
                 path,
             ) => {
                 let into = &mut self.buffer[..length(*requested)];
+                // Without a buffer, the call returns the size of the value.
                 let got = match path {
-                    Some(path) if into.is_empty() => fs::lgetxattr(path, name, &mut [0; 0]),
+                    Some(path) if into.is_empty() => fs::lgetxattr_query(path, name),
                     Some(path) => fs::lgetxattr(path, name, into),
+                    None if into.is_empty() => fs::fgetxattr_query(file, name),
                     None => fs::fgetxattr(file, name, into),
                 };
                 got.map(|got| Some(got as u64))
@@ -114,17 +132,34 @@ impl Call<'_, '_> {
                 },
                 path,
             ) => {
-                let flags = XattrFlags::from_bits_retain(*flags);
-                let value = &self.stage.content[..length(*requested)];
-                done(match path {
-                    Some(path) => fs::lsetxattr(path, name, value, flags),
-                    None => fs::fsetxattr(file, name, value, flags),
-                })
+                let length = length(*requested);
+                match equivalent(name, length, DEFAULT_MODE) {
+                    Some(value) => set(path, file, name, &value, *flags),
+                    None => set(path, file, name, &self.stage.content[..length], *flags),
+                }
             }
+            (
+                Action::SetAcl {
+                    entries,
+                    permissions,
+                    flags,
+                    ..
+                },
+                path,
+            ) => set(path, file, name, &acl(*entries, *permissions), *flags),
             (_, Some(path)) => done(fs::lremovexattr(path, name)),
             (_, None) => done(fs::fremovexattr(file, name)),
         }
     }
+}
+
+/// Sets an attribute of a path, or of a file.
+fn set(path: Option<CString>, file: BorrowedFd<'_>, name: &str, value: &[u8], flags: u32) -> Done {
+    let flags = XattrFlags::from_bits_retain(flags);
+    done(match path {
+        Some(path) => fs::lsetxattr(path, name, value, flags),
+        None => fs::fsetxattr(file, name, value, flags),
+    })
 }
 
 /// The path of a name in a directory through procfs.

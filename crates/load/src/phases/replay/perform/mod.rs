@@ -221,6 +221,7 @@ impl Call<'_, '_> {
                 position,
                 ..
             } => self.inherit(*path, *flags, *position),
+            Action::Reopen { flags, .. } => self.reopen(*flags),
             Action::Close { .. } => {
                 let closed = self.stage.handles.set(self.numbers()[0], None);
                 closed.map(|_| Some(0)).ok_or(Errno::BADF)

@@ -2,8 +2,8 @@
 
 use super::{Call, Done, PERMISSIONS, open_beneath};
 use fsdyno_trace::{Object, PathId};
-use rustix::fd::OwnedFd;
-use rustix::fs::{self, OFlags, SeekFrom};
+use rustix::fd::{AsRawFd as _, OwnedFd};
+use rustix::fs::{self, Mode, OFlags, SeekFrom};
 use std::sync::Arc;
 
 /// The flags of open(2) that a replay passes on.
@@ -32,6 +32,11 @@ fn open_flags(recorded: u32) -> OFlags {
         recorded & OPEN_FLAGS | libc::O_NONBLOCK | libc::O_NOCTTY
     };
     OFlags::from_bits_retain(flags.cast_unsigned()) | OFlags::CLOEXEC
+}
+
+/// The name of a descriptor of this process. It leads to the file of a replay, below the tree.
+pub(super) fn by_descriptor(file: &OwnedFd) -> String {
+    format!("/proc/self/fd/{}", file.as_raw_fd())
 }
 
 impl Call<'_, '_> {
@@ -73,6 +78,19 @@ impl Call<'_, '_> {
             self.stage
                 .handles
                 .set(self.numbers()[0], Some(Arc::new(open)));
+        }
+        Ok(Some(0))
+    }
+
+    /// Opens the file of a descriptor again.
+    pub(super) fn reopen(&self, recorded: u32) -> Done {
+        let kept = (libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW).cast_unsigned();
+        let flags = open_flags(recorded & !kept);
+        let of = self.handle(0)?;
+        let open = fs::open(by_descriptor(&of), flags, Mode::empty())?;
+        if self.recorded >= 0 {
+            let place = self.numbers()[1];
+            self.stage.handles.set(place, Some(Arc::new(open)));
         }
         Ok(Some(0))
     }
