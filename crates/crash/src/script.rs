@@ -133,6 +133,57 @@ fn shown_target(target: &Target) -> String {
     }
 }
 
+/// The command of an operation that few programs have.
+fn rare_command(operation: &Operation) -> String {
+    let io =
+        |command: &str, target: &Target| format!("xfs_io -c '{command}' {}", shown_target(target));
+    match operation {
+        Operation::Copy {
+            from,
+            to,
+            offset,
+            length,
+            shared,
+        } => {
+            let command = if *shared {
+                format!("reflink {} {offset} {offset} {length}", shown_target(from))
+            } else {
+                format!(
+                    "copy_range -s {offset} -d {offset} -l {length} {}",
+                    shown_target(from)
+                )
+            };
+            io(&command.replace('\'', "\""), to)
+        }
+        Operation::Msync {
+            target,
+            offset,
+            length,
+        } => io(
+            &format!(
+                "mmap -rw {} {}' -c 'msync -s {offset} {length}",
+                offset - offset % 4096,
+                length + offset % 4096
+            ),
+            target,
+        ),
+        Operation::SyncRange {
+            target,
+            offset,
+            length,
+        } => io(&format!("sync_range -b -w -a {offset} {length}"), target),
+        Operation::DropCaches => "echo 3 >/proc/sys/vm/drop_caches".to_owned(),
+        Operation::MakeNode { path, kind } => match kind {
+            SpecialKind::Fifo => format!("mkfifo {}", quote(path)),
+            SpecialKind::Device => {
+                let (major, minor) = DEVICE;
+                format!("mknod {} c {major} {minor}", quote(path))
+            }
+        },
+        _ => format!("# {operation}"),
+    }
+}
+
 /// The command that performs an operation. A descriptor has its name instead of a number.
 fn command(operation: &Operation) -> String {
     let io = |flags: &str, command: &str, target: &Target| {
@@ -187,53 +238,11 @@ fn command(operation: &Operation) -> String {
             offset,
             length,
         } => io("", &format!("fzero {offset} {length}"), target),
-        Operation::Copy {
-            from,
-            to,
-            offset,
-            length,
-            shared,
-        } => {
-            let command = if *shared {
-                format!("reflink {} {offset} {offset} {length}", shown_target(from))
-            } else {
-                format!(
-                    "copy_range -s {offset} -d {offset} -l {length} {}",
-                    shown_target(from)
-                )
-            };
-            io("", &command.replace('\'', "\""), to)
-        }
-        Operation::Msync {
-            target,
-            offset,
-            length,
-        } => io(
-            "",
-            &format!(
-                "mmap -rw {} {}' -c 'msync -s {offset} {length}",
-                offset - offset % 4096,
-                length + offset % 4096
-            ),
-            target,
-        ),
-        Operation::SyncRange {
-            target,
-            offset,
-            length,
-        } => io(
-            "",
-            &format!("sync_range -b -w -a {offset} {length}"),
-            target,
-        ),
-        Operation::DropCaches => "echo 3 >/proc/sys/vm/drop_caches".to_owned(),
-        Operation::MakeNode { path, kind } => match kind {
-            SpecialKind::Fifo => format!("mkfifo {}", quote(path)),
-            SpecialKind::Device => {
-                let (major, minor) = DEVICE;
-                format!("mknod {} c {major} {minor}", quote(path))
-            }
-        },
+        Operation::Copy { .. }
+        | Operation::Msync { .. }
+        | Operation::SyncRange { .. }
+        | Operation::DropCaches
+        | Operation::MakeNode { .. } => rare_command(operation),
         Operation::Truncate { target, length } => io("", &format!("truncate {length}"), target),
         Operation::Link { from, to } => format!("ln {} {}", shown_target(from), quote(to)),
         Operation::Symlink { text, path } => format!("ln -s {} {}", quote(text), quote(path)),

@@ -386,28 +386,7 @@ impl Simulation {
                 let inode = self.target(target)?;
                 self.can_be_opened(inode, &target.to_string())?;
             }
-            Operation::Msync {
-                target,
-                offset,
-                length,
-            }
-            | Operation::SyncRange {
-                target,
-                offset,
-                length,
-            } => {
-                let inode = self.target(target)?;
-                let Kind::File(content) = &self.inodes[inode].kind else {
-                    return Err(format!("`{target}` is no regular file"));
-                };
-                let end = offset.checked_add(*length);
-                if *length == 0 || end.is_none_or(|end| end > content.size) {
-                    return Err(format!(
-                        "`{target}` has {} bytes: the range must be within them",
-                        content.size
-                    ));
-                }
-            }
+            Operation::Msync { .. } | Operation::SyncRange { .. } => self.check_range(operation)?,
             Operation::Read { target, .. } => {
                 let inode = self.target(target)?;
                 if !matches!(self.inodes[inode].kind, Kind::File(_)) {
@@ -428,37 +407,9 @@ impl Simulation {
                 self.attributes(number, inode, operation)?;
                 done.inodes.insert(inode);
             }
-            Operation::Copy {
-                from,
-                to,
-                offset,
-                length,
-                shared,
-            } => {
-                let (source, inode) = (self.target(from)?, self.target(to)?);
-                let (Kind::File(read), Kind::File(written)) =
-                    (&self.inodes[source].kind, &self.inodes[inode].kind)
-                else {
-                    return Err(format!("`{from}` and `{to}` must be regular files"));
-                };
-                if source == inode {
-                    return Err(format!("`{from}` and `{to}` are one file. Name two"));
-                }
-                let unit = if *shared {
-                    BLOCK
-                } else {
-                    crate::content::UNIT as u64
-                };
-                let end = offset.checked_add(*length).filter(|end| *end <= read.size);
-                let aligned = offset.is_multiple_of(unit) && length.is_multiple_of(unit);
-                let Some(end) = end.filter(|_| aligned && *length > 0) else {
-                    return Err(format!(
-                        "the range must be within the {} bytes of `{from}`, in multiples of {unit}",
-                        read.size
-                    ));
-                };
-                let mut content = written.clone();
-                content.copy(read, *offset, end);
+            Operation::Copy { to, .. } => {
+                let inode = self.target(to)?;
+                let content = self.copied(operation)?;
                 Arc::make_mut(&mut self.inodes[inode]).kind = Kind::File(content);
                 done.inodes.insert(inode);
             }
@@ -479,6 +430,73 @@ impl Simulation {
             _ => {}
         }
         Ok(())
+    }
+
+    /// Checks that a file has the range of an operation.
+    fn check_range(&self, operation: &Operation) -> Result<(), String> {
+        let (Operation::Msync {
+            target,
+            offset,
+            length,
+        }
+        | Operation::SyncRange {
+            target,
+            offset,
+            length,
+        }) = operation
+        else {
+            return Ok(());
+        };
+        let Kind::File(content) = &self.inodes[self.target(target)?].kind else {
+            return Err(format!("`{target}` is no regular file"));
+        };
+        let end = offset.checked_add(*length);
+        if *length == 0 || end.is_none_or(|end| end > content.size) {
+            return Err(format!(
+                "`{target}` has {} bytes: the range must be within them",
+                content.size
+            ));
+        }
+        Ok(())
+    }
+
+    /// The content of the file that a copy writes.
+    fn copied(&self, operation: &Operation) -> Result<Content, String> {
+        let Operation::Copy {
+            from,
+            to,
+            offset,
+            length,
+            shared,
+        } = operation
+        else {
+            return Err(format!("`{operation}` copies nothing"));
+        };
+        let (source, inode) = (self.target(from)?, self.target(to)?);
+        let (Kind::File(read), Kind::File(written)) =
+            (&self.inodes[source].kind, &self.inodes[inode].kind)
+        else {
+            return Err(format!("`{from}` and `{to}` must be regular files"));
+        };
+        if source == inode {
+            return Err(format!("`{from}` and `{to}` are one file. Name two"));
+        }
+        let unit = if *shared {
+            BLOCK
+        } else {
+            crate::content::UNIT as u64
+        };
+        let end = offset.checked_add(*length).filter(|end| *end <= read.size);
+        let aligned = offset.is_multiple_of(unit) && length.is_multiple_of(unit);
+        let Some(end) = end.filter(|_| aligned && *length > 0) else {
+            return Err(format!(
+                "the range must be within the {} bytes of `{from}`, in multiples of {unit}",
+                read.size
+            ));
+        };
+        let mut content = written.clone();
+        content.copy(read, *offset, end);
+        Ok(content)
     }
 
     fn rename(&mut self, from: &str, to: &str, changes: &mut Changes) -> Result<(), String> {

@@ -117,17 +117,6 @@ impl Performer {
             Operation::Allocate { .. } | Operation::Punch { .. } | Operation::Zero { .. } => {
                 self.allocate(operation)
             }
-            Operation::Copy {
-                from,
-                to,
-                offset,
-                length,
-                shared,
-            } => self.with(from, OFlags::RDONLY, |source| {
-                self.with(to, OFlags::WRONLY, |file| {
-                    copy(source, file, *offset, *length, *shared)
-                })
-            }),
             Operation::Truncate { target, length } => {
                 self.with(target, OFlags::WRONLY, |file| ftruncate(file, *length))
             }
@@ -186,6 +175,45 @@ impl Performer {
             Operation::Fdatasync { target } => {
                 self.with(target, OFlags::RDONLY, |file| fdatasync(file))
             }
+            Operation::Copy { .. }
+            | Operation::MakeNode { .. }
+            | Operation::Msync { .. }
+            | Operation::SyncRange { .. }
+            | Operation::DropCaches => self.perform_rare(operation),
+            Operation::Sync => {
+                rustix::fs::sync();
+                Ok(())
+            }
+            Operation::Syncfs => syncfs(root),
+            Operation::Read { target, range } => {
+                let (offset, length) = range.unwrap_or((0, u64::MAX));
+                self.with(target, OFlags::RDONLY, |file| read(file, offset, length))
+            }
+            Operation::Stat { target } => {
+                self.with(target, OFlags::RDONLY, |file| fstat(file).map(drop))
+            }
+            Operation::List { path } => {
+                let directory = self.open(path, OFlags::RDONLY | OFlags::DIRECTORY)?;
+                Dir::read_from(&directory)?.try_for_each(|entry| entry.map(drop))
+            }
+        }
+    }
+
+    /// Performs an operation that few programs have.
+    fn perform_rare(&self, operation: &Operation) -> Result<(), Errno> {
+        let root = &self.root;
+        match operation {
+            Operation::Copy {
+                from,
+                to,
+                offset,
+                length,
+                shared,
+            } => self.with(from, OFlags::RDONLY, |source| {
+                self.with(to, OFlags::WRONLY, |file| {
+                    copy(source, file, *offset, *length, *shared)
+                })
+            }),
             Operation::MakeNode { path, kind } => {
                 let (kind, device) = match kind {
                     SpecialKind::Fifo => (FileType::Fifo, 0),
@@ -212,22 +240,7 @@ impl Performer {
                 let file = open("/proc/sys/vm/drop_caches", all, Mode::empty())?;
                 uninterrupted(|| rustix::io::write(&file, b"3")).map(drop)
             }
-            Operation::Sync => {
-                rustix::fs::sync();
-                Ok(())
-            }
-            Operation::Syncfs => syncfs(root),
-            Operation::Read { target, range } => {
-                let (offset, length) = range.unwrap_or((0, u64::MAX));
-                self.with(target, OFlags::RDONLY, |file| read(file, offset, length))
-            }
-            Operation::Stat { target } => {
-                self.with(target, OFlags::RDONLY, |file| fstat(file).map(drop))
-            }
-            Operation::List { path } => {
-                let directory = self.open(path, OFlags::RDONLY | OFlags::DIRECTORY)?;
-                Dir::read_from(&directory)?.try_for_each(|entry| entry.map(drop))
-            }
+            _ => Err(Errno::INVAL),
         }
     }
 
