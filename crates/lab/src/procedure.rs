@@ -73,16 +73,15 @@ pub fn run(executor: &mut dyn CellExecutor, job: &Job<'_>) -> Result<(), CellEnd
     executor.set_up_dataset(job)?;
     for (number, phase) in (0..).zip(&job.workload.phases) {
         let mut skipped = job.plan.skipped_by(job.contender, job.workload);
-        match skipped.find(|skipped| skipped.phase == phase.label) {
-            Some(skipped) => executor.skip(skipped),
-            None => {
-                // A phase that continues as the one before it left the caches follows at once.
-                if number == 0 || phase.cache != CacheState::AsIs {
-                    executor.wait_for_block(number + 1);
-                }
-                one_phase(executor, job, number, phase)?;
-            }
+        if let Some(skipped) = skipped.find(|skipped| skipped.phase == phase.label) {
+            executor.skip(skipped);
+            continue;
         }
+        // A phase that continues as the one before it left the caches follows at once.
+        if number == 0 || phase.cache != CacheState::AsIs {
+            executor.wait_for_block(number + 1);
+        }
+        one_phase(executor, job, number, phase)?;
     }
     executor.wait_for_block(u32::MAX);
     // Once, at the end, where it disturbs no phase.

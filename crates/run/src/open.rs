@@ -103,8 +103,7 @@ impl Open {
     /// The plan for the cells of one block at one workload: all their contenders skip the phases that
     /// no comparison needs any more. None if they skip none.
     ///
-    /// In virtual time a cell is always the same; on other machines and in guests it has no phase to
-    /// save that takes longer than its set-up.
+    /// In virtual time a cell is always the same, and guests and other machines run whole cells.
     pub fn shortened(&self, plan: &Plan, cell: Cell) -> Option<Plan> {
         let (_, needed) = self.decided.as_ref().filter(|(at, _)| *at <= cell.block)?;
         let here = plan

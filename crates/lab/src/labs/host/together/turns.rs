@@ -145,11 +145,11 @@ impl Turn {
     /// units of its first slice.
     pub fn begin_pass(&self, stage: u32, pass: u32) -> u64 {
         let slice = 0;
-        let mut state = self.wait_for(Progress { stage, pass, slice });
-        if state.known.stage != stage {
-            state.length = SliceLength::default();
+        let mut shared = self.wait_for(Progress { stage, pass, slice });
+        if shared.known.stage != stage {
+            shared.length = SliceLength::default();
         }
-        units(&mut state, Progress { stage, pass, slice })
+        units(&mut shared, Progress { stage, pass, slice })
     }
 
     /// Ends a slice, and waits for the next one of the same pass. Returns its number of units: at least
@@ -170,16 +170,16 @@ impl Turn {
 
     /// Notes the time of a pass of this cell.
     pub fn end_pass(&self, stage: u32, pass: u32, took: Nanos) {
-        let mut state = self.turns.state();
-        let shortest = state.shortest.entry((stage, pass)).or_insert(took);
+        let mut shared = self.turns.state();
+        let shortest = shared.shortest.entry((stage, pass)).or_insert(took);
         *shortest = (*shortest).min(took);
     }
 
     /// The sum of the shortest times of these passes. It is final when the next pass begins: all cells
     /// decide alike by it.
     pub fn shortest(&self, stage: u32, passes: u32) -> Nanos {
-        let state = self.turns.state();
-        let passes = state.shortest.range((stage, 0)..=(stage, passes));
+        let shared = self.turns.state();
+        let passes = shared.shortest.range((stage, 0)..=(stage, passes));
         Nanos(passes.map(|(_, time)| time.0).sum())
     }
 
@@ -225,25 +225,25 @@ mod tests {
         stages: impl Fn(usize) -> Vec<u32> + Sync,
     ) -> Vec<(u32, usize)> {
         let turns = Turns::new(count, seed);
-        let seen = Mutex::new(Vec::new());
+        let order = Mutex::new(Vec::new());
         let busy = AtomicBool::new(false);
         thread::scope(|scope| {
             for number in 0..count {
-                let (turns, seen, busy, stages) = (&turns, &seen, &busy, &stages);
+                let (turns, order, busy, stages) = (&turns, &order, &busy, &stages);
                 scope.spawn(move || {
                     let member = turns.join(number);
                     for stage in stages(number) {
                         member.turn().wait(stage);
                         assert!(!busy.swap(true, Ordering::SeqCst), "two have the turn");
                         thread::yield_now();
-                        seen.lock().unwrap().push((stage, number));
+                        order.lock().unwrap().push((stage, number));
                         busy.store(false, Ordering::SeqCst);
                     }
                 });
             }
             turns.begin();
         });
-        seen.into_inner().unwrap()
+        order.into_inner().unwrap()
     }
 
     #[test]
