@@ -44,7 +44,10 @@ impl JsonSchema for ContenderEntry {
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        generator.subschema_for::<ShortOr<ContenderTable>>()
+        let about = "A contender in short form (a string) or in long form (a table).";
+        let mut schema = generator.subschema_for::<ShortOr<ContenderTable>>();
+        schema.insert("description".to_owned(), about.into());
+        schema
     }
 }
 
