@@ -4,7 +4,7 @@
 
 use crate::guest_kernel_time;
 use crate::hardware::{self, HardwareEvent};
-use crate::sample::{Better, DeviceUse, Figure, Sample};
+use crate::sample::{Better, COUNTED, DeviceUse, Figure, Sample};
 use crate::suggestion::suggestion;
 use crate::timeline::LatencyDistribution;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -23,8 +23,6 @@ pub const BYTES: &str = "B";
 pub const BYTES_A_SECOND: &str = "B/s";
 /// The unit of counts.
 pub const COUNT: &str = "";
-/// The unit of a count in a sample that a definition reads.
-pub(crate) const COUNTED: &str = "count";
 /// The unit of ratios.
 pub const RATIO: &str = "x";
 
@@ -533,11 +531,6 @@ impl Requests {
 }
 
 impl Figure {
-    /// A count that the definition of a figure reads.
-    pub fn counted(name: &'static str, count: u64) -> Self {
-        Self::new(name, count as f64, COUNTED, Lower)
-    }
-
     /// Whether a program reports it: it is no count of fsdyno.
     pub fn is_of_program(&self) -> bool {
         let defined = || FigureName::new(&self.name).definition().is_some();

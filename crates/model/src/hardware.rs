@@ -1,7 +1,6 @@
 //! Hardware counters of the processors for a phase in real time.
 
-use crate::figures::COUNTED;
-use crate::sample::{Figure, Sample};
+use crate::sample::{COUNTED, Figure, Sample};
 
 /// A hardware event of the workload: of all its threads and processes, from the first to the last
 /// reading of the clock. Kernel threads are not part of it.

@@ -197,7 +197,15 @@ pub struct Figure {
     pub better: Better,
 }
 
+/// The unit of a count in a sample that the definition of a figure reads.
+pub(crate) const COUNTED: &str = "count";
+
 impl Figure {
+    /// A count that the definition of a figure reads.
+    pub fn counted(name: &'static str, count: u64) -> Self {
+        Self::new(name, count as f64, COUNTED, Better::Lower)
+    }
+
     /// A figure with this name.
     pub fn new(name: impl Into<String>, value: f64, unit: &str, better: Better) -> Self {
         Self {

@@ -7,6 +7,10 @@ use fsdyno_model::figures::{BYTES, NANOSECONDS, RATIO};
 use fsdyno_model::{Better, Bytes, FigureDefinition, FigureName, Nanos};
 
 /// The median of a figure, with the format of its unit.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "bytes below 2^53; `as` saturates"
+)]
 fn cell(figure: &FigureDefinition, median: f64) -> Cell {
     match (figure.unit, figure.better) {
         (NANOSECONDS, _) => Cell::Duration(Nanos(terms::whole(median))),

@@ -38,8 +38,13 @@ impl ContenderParser<'_> {
     /// Parses the contenders of a setting.
     pub fn entries(&self, entries: &[ContenderEntry]) -> Result<Vec<ContenderSpec>, ConfigError> {
         let mut all = Vec::new();
-        for ContenderEntry(entry) in entries {
-            all.extend(self.entry(entry.get_ref())?);
+        for entry in entries {
+            match entry {
+                ContenderEntry::Typed(entry) => all.extend(self.entry(entry.get_ref())?),
+                ContenderEntry::Value(value) => {
+                    all.push(self.checked(value.clone(), None)?);
+                }
+            }
         }
         Ok(all)
     }
@@ -70,8 +75,7 @@ impl ContenderParser<'_> {
             .as_ref()
             .map(|lab| LabChoice::from_text(lab.get_ref()));
         let typed = self.checked(contender, lab.transpose()?)?;
-        let fill = table.fill.as_deref().map(states::fill).transpose()?;
-        let state = states::state(fill, table.age.unwrap_or(0))?;
+        let state = states::state(table.fill, table.age.unwrap_or(0))?;
         let mut contender = states::in_state(typed.contender, state)?;
         if let Some(label) = &table.label {
             contender.label = check_name("contender", label)?;

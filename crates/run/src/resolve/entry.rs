@@ -1,22 +1,65 @@
 //! The tables of a plan file, with the place of each key. `planfile` checks what they mean.
 
-use fsdyno_model::ShortOr;
-use schemars::JsonSchema;
+use super::settings::text;
+use fsdyno_model::{Contender, Fill, ShortOr};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
+use std::borrow::Cow;
 use std::fmt;
 use toml::Spanned;
 
-/// A contender in short form (a string) or in long form (a table).
-#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
-#[serde(transparent)]
-pub struct ContenderEntry(
-    #[schemars(with = "ShortOr<ContenderTable>")] pub(super) Spanned<ShortOr<ContenderTable>>,
-);
+/// A contender as it is requested.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ContenderEntry {
+    /// In short form (a string) or in long form (a table).
+    Typed(Spanned<ShortOr<ContenderTable>>),
+    /// A value of this program.
+    Value(Contender),
+}
+
+impl ContenderEntry {
+    /// The text, with its place; none of a value.
+    pub(super) fn typed(&self) -> Option<&Spanned<ShortOr<ContenderTable>>> {
+        match self {
+            Self::Typed(entry) => Some(entry),
+            Self::Value(_) => None,
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for ContenderEntry {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Spanned::deserialize(deserializer).map(Self::Typed)
+    }
+}
+
+impl JsonSchema for ContenderEntry {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        ShortOr::<ContenderTable>::schema_name()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let about = "A contender in short form (a string) or in long form (a table).";
+        let mut schema = generator.subschema_for::<ShortOr<ContenderTable>>();
+        schema.insert("description".to_owned(), about.into());
+        schema
+    }
+}
+
+impl From<&Contender> for ContenderEntry {
+    fn from(contender: &Contender) -> Self {
+        Self::Value(contender.clone())
+    }
+}
 
 impl From<&str> for ContenderEntry {
     fn from(text: &str) -> Self {
-        Self(Spanned::new(0..0, ShortOr::Short(text.to_owned())))
+        Self::Typed(Spanned::new(0..0, ShortOr::Short(text.to_owned())))
     }
 }
 
@@ -48,7 +91,9 @@ pub struct ContenderTable {
     /// Directory, for the file system `dir`
     pub directory: Option<String>,
     /// Fill before the workload, as in the key `fill`
-    pub fill: Option<String>,
+    #[serde(default, deserialize_with = "text")]
+    #[schemars(with = "Option<String>")]
+    pub fill: Option<Fill>,
     /// Age before the workload, as in the key `age`
     pub age: Option<u32>,
     /// Lab of this contender; default: the key `lab`

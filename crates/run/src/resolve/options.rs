@@ -6,13 +6,15 @@
 
 use crate::resolve::entry::{ContenderEntry, WorkloadTable};
 use crate::resolve::settings::{
-    one_or_more, percent_text, settings, text, typed, typed_multiple, typed_percent,
+    one_or_more, percent_text, settings, text, texts, typed, typed_multiple, typed_percent,
 };
 use crate::resolve::varying::Varying;
-use crate::resolve::{ConfigError, Counting, states};
+use crate::resolve::{ConfigError, Counting};
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{ArgAction, Args as _, Command};
-use fsdyno_model::{Bytes, CopyMethod, DiskTime, ErrorRate, KernelChoice, LabChoice, Nanos, Plan};
+use fsdyno_model::{
+    Bytes, CopyMethod, DiskTime, ErrorRate, Fill, KernelChoice, LabChoice, Nanos, Plan,
+};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use toml::Spanned;
@@ -373,8 +375,11 @@ settings! {
         ///
         /// Each contender is measured at each fill. `:fragmented` divides the free space into small
         /// extents.
-        #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = CONTENDERS)]
-        pub fill: Vec<String>, if check::fill;
+        #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = typed::<Fill>,
+              help_heading = CONTENDERS)]
+        #[serde(deserialize_with = "texts")]
+        #[schemars(with = "Vec<String>")]
+        pub fill: Vec<Fill>;
 
         /// Age file systems before the workload: write N times the bytes held
         ///
@@ -494,7 +499,6 @@ mod check {
         reason = "every check takes a reference to a value of its setting"
     )]
 
-    use super::states;
     use crate::resolve::{Catalogue, ConfigError};
     use fsdyno_model::{Bytes, GuestSize, Nanos};
 
@@ -584,10 +588,6 @@ mod check {
             0 => refused("a guest needs a processor", "write 1 or more"),
             _ => Ok(()),
         }
-    }
-
-    pub fn fill(text: &String, _: &Catalogue) -> Checked {
-        states::fill(text).map(drop)
     }
 }
 

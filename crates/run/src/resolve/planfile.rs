@@ -191,7 +191,8 @@ impl Reader<'_> {
     /// The contenders, with unique labels.
     fn contenders(&self, entries: &[ContenderEntry]) -> Checked<Vec<ContenderSpec>> {
         let (mut contenders, mut places) = (Vec::new(), Vec::new());
-        for ContenderEntry(entry) in entries {
+        // Those of a file have a place in it.
+        for entry in entries.iter().filter_map(ContenderEntry::typed) {
             let listed = self.parser.entry(entry.get_ref());
             let at = || place_in(entry);
             for contender in listed.map_err(|error| self.source.wrong(at(), &error))? {

@@ -222,12 +222,9 @@ fn contenders(
         listed.map_err(layers.wrong(setting))?
     };
     let settings = &layers.settings;
-    let fills = settings.fill.iter().map(|text| states::fill(text));
-    let fills = fills.collect::<Result<Vec<_>, _>>();
-    let fills = fills.map_err(layers.wrong("fill"))?;
     let state = layers.first_set(&["fill", "age"]).unwrap_or("fill");
-    let contenders =
-        states::for_each_state(contenders, &fills, &settings.age).map_err(layers.wrong(state))?;
+    let contenders = states::for_each_state(contenders, &settings.fill, &settings.age)
+        .map_err(layers.wrong(state))?;
     have_own_labels(&contenders).map_err(|(_, error)| layers.wrong(setting)(error))?;
     Ok(contenders)
 }

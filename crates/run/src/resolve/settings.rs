@@ -3,7 +3,7 @@
 
 use crate::resolve::ConfigError;
 use fsdyno_model::units::percent;
-use fsdyno_model::{Bytes, CopyMethod, DiskTime, ErrorRate, KernelChoice, LabChoice, Nanos};
+use fsdyno_model::{Bytes, CopyMethod, DiskTime, ErrorRate, Fill, KernelChoice, LabChoice, Nanos};
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
 use std::fmt;
 use std::marker::PhantomData;
@@ -123,6 +123,14 @@ impl FromText for Nanos {
     }
 }
 
+impl FromText for Fill {
+    fn from_text(text: &str) -> Result<Self, ConfigError> {
+        text.parse().map_err(|error: fsdyno_model::FillError| {
+            ConfigError::wrong(error.to_string(), "a part of its space")
+        })
+    }
+}
+
 impl FromText for LabChoice {
     fn from_text(text: &str) -> Result<Self, ConfigError> {
         let unknown = |_| ConfigError::unknown("lab", text, Self::FORMS.into_iter());
@@ -195,6 +203,22 @@ pub(crate) fn text<'de, D: Deserializer<'de>, T: FromText>(
     deserializer: D,
 ) -> Result<Option<T>, D::Error> {
     deserializer.deserialize_str(Text(PhantomData)).map(Some)
+}
+
+/// Parses a list of text values of a plan file.
+pub(crate) fn texts<'de, D: Deserializer<'de>, T: FromText>(
+    deserializer: D,
+) -> Result<Vec<T>, D::Error> {
+    struct Value<T>(T);
+
+    impl<'de, T: FromText> Deserialize<'de> for Value<T> {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            deserializer.deserialize_str(Text(PhantomData)).map(Self)
+        }
+    }
+
+    let values = Vec::<Value<T>>::deserialize(deserializer)?;
+    Ok(values.into_iter().map(|value| value.0).collect())
 }
 
 /// Parses a share of a plan file.

@@ -4,12 +4,6 @@ use super::config_error::ConfigError;
 use fsdyno_model::{Contender, ContenderSpec, FilesystemKind, Fill, InitialState};
 use fsdyno_recipes as recipes;
 
-pub fn fill(text: &str) -> Result<Fill, ConfigError> {
-    text.parse().map_err(|e: fsdyno_model::FillError| {
-        ConfigError::wrong(e.to_string(), "a part of its space")
-    })
-}
-
 pub fn state(fill: Option<Fill>, age: u32) -> Result<InitialState, ConfigError> {
     InitialState::of(fill, age).map_err(|(message, remedy)| ConfigError::wrong(message, remedy))
 }

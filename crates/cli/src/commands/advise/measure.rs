@@ -442,10 +442,7 @@ pub fn options(
 ) -> RunOptions {
     let common = RunOptions {
         suite: args.suite.clone(),
-        contenders: contenders
-            .iter()
-            .map(|one| one.label.as_str().into())
-            .collect(),
+        contenders: contenders.iter().map(Into::into).collect(),
         phases: args.phases.clone(),
         dataset: args.dataset.clone(),
         workload_trace: args.workload_trace.clone(),
