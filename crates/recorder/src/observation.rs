@@ -138,3 +138,10 @@ pub(crate) fn status(status: ExitStatus) -> i32 {
         .code()
         .unwrap_or_else(|| 128 + status.signal().unwrap_or(0))
 }
+
+/// A key for the hashes of names, which is forgotten.
+pub(crate) fn key() -> io::Result<[u8; 32]> {
+    let mut key = [0; 32];
+    io::Read::read_exact(&mut std::fs::File::open("/dev/urandom")?, &mut key)?;
+    Ok(key)
+}

@@ -1,13 +1,13 @@
 //! A recording from start to end: the manifest of the tree, then the programs.
 
 use crate::ebpf::{self, Probes};
-use crate::observation::{SessionError, Target, cpu_ns, unix_ns};
+use crate::observation::{SessionError, Target, cpu_ns, key, unix_ns};
 use crate::strace;
 use crate::tracker::Tracker;
 use fsdyno_datasets::manifest::{self, ManifestKind};
 use fsdyno_model::CancelToken;
 use fsdyno_trace::{About, Ending, Overhead, Recorder, Writer};
-use std::io::{self, Write};
+use std::io::Write;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -158,11 +158,4 @@ fn about(request: &Request, root: &Path, probes: Option<&Probes>) -> Result<Abou
         anonymous: request.anonymous,
         limits: limits.into_iter().map(str::to_owned).collect(),
     })
-}
-
-/// A key for the hashes of names, which is forgotten.
-pub(crate) fn key() -> io::Result<[u8; 32]> {
-    let mut key = [0; 32];
-    io::Read::read_exact(&mut std::fs::File::open("/dev/urandom")?, &mut key)?;
-    Ok(key)
 }

@@ -285,8 +285,17 @@ impl Checker {
             | A::ChangeMode { object, .. }
             | A::ChangeOwner { object }
             | A::SetTimes { object }
-            | A::SetAcl { object, .. }
             | A::ListXattrs { object, .. } => self.object(*object, paths),
+            A::SetAcl {
+                object,
+                entries,
+                permissions,
+                ..
+            } => {
+                most("the number of entries", (*entries).into(), MAX_ACL.into())?;
+                most("permissions", (*permissions).into(), 0o777)?;
+                self.object(*object, paths)
+            }
             A::GetXattr { object, name, .. }
             | A::SetXattr { object, name, .. }
             | A::RemoveXattr { object, name } => {
@@ -381,15 +390,6 @@ impl Checker {
             }
             A::MakeDirectory { mode, .. } | A::ChangeMode { mode, .. } => {
                 most("a mode", (*mode).into(), 0o17_7777)?;
-                None
-            }
-            A::SetAcl {
-                entries,
-                permissions,
-                ..
-            } => {
-                most("the number of entries", (*entries).into(), MAX_ACL.into())?;
-                most("permissions", (*permissions).into(), 0o777)?;
                 None
             }
             A::Symlink { path, target } => {

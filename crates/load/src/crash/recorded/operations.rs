@@ -27,27 +27,7 @@ impl Translation<'_> {
                 let made = (libc::O_CREAT | libc::O_TRUNC).cast_unsigned();
                 self.open(*path, flags & !made, Some(*handle), *position)
             }
-            Action::Reopen {
-                of,
-                flags,
-                handle: Some(handle),
-            } => {
-                let Some(open) = self.handles.get(of) else {
-                    return Err(UNKNOWN);
-                };
-                let inode = open.inode;
-                let open = Open {
-                    inode,
-                    position: 0,
-                    appends: flags & libc::O_APPEND.cast_unsigned() != 0,
-                    kind: open.kind,
-                };
-                self.handles.insert(*handle, open);
-                if flags & libc::O_TRUNC.cast_unsigned() != 0 && self.size(inode) > 0 {
-                    return self.truncate(inode, 0);
-                }
-                Ok(())
-            }
+            Action::Reopen { of, flags, handle } => self.reopen(*of, *flags, *handle),
             Action::Close { handle } => match self.handles.remove(handle) {
                 Some(open) => self.closed(open.inode),
                 None => Ok(()),
@@ -241,6 +221,25 @@ impl Translation<'_> {
             // The rest reads.
             _ => Ok(()),
         }
+    }
+
+    fn reopen(&mut self, of: Handle, flags: u32, handle: Option<Handle>) -> Result<(), LeftOut> {
+        let Some(handle) = handle else {
+            return Ok(());
+        };
+        let open = self.handles.get(&of).ok_or(UNKNOWN)?;
+        let inode = open.inode;
+        let open = Open {
+            inode,
+            position: 0,
+            appends: flags & libc::O_APPEND.cast_unsigned() != 0,
+            kind: open.kind,
+        };
+        self.handles.insert(handle, open);
+        if flags & libc::O_TRUNC.cast_unsigned() != 0 && self.size(inode) > 0 {
+            return self.truncate(inode, 0);
+        }
+        Ok(())
     }
 
     fn open(

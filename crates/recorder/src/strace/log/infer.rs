@@ -371,16 +371,13 @@ impl Inference {
     /// Some errors show that something exists.
     fn failed(&mut self, action: &Action, errno: i32, paths: &Paths) {
         let (path, kind) = match (action, errno) {
-            (Action::MakeDirectory { path, .. }, libc::EEXIST) => (*path, Kind::Directory),
-            (Action::Open { path, .. }, libc::EEXIST)
-            | (Action::Symlink { path, .. }, libc::EEXIST) => (*path, Kind::Unknown),
             (Action::Link { to, .. }, libc::EEXIST) => (*to, Kind::Unknown),
             (Action::Open { path, .. }, libc::ENOTDIR) => (*path, Kind::File),
-            (Action::Open { path, .. }, libc::EISDIR) | (Action::Unlink { path }, libc::EISDIR) => {
-                (*path, Kind::Directory)
-            }
-            (Action::RemoveDirectory { path }, libc::ENOTEMPTY) => (*path, Kind::Directory),
-            (Action::ReadLink { path, .. }, libc::EINVAL) => (*path, Kind::Unknown),
+            (Action::MakeDirectory { path, .. }, libc::EEXIST)
+            | (Action::Open { path, .. } | Action::Unlink { path }, libc::EISDIR)
+            | (Action::RemoveDirectory { path }, libc::ENOTEMPTY) => (*path, Kind::Directory),
+            (Action::Open { path, .. } | Action::Symlink { path, .. }, libc::EEXIST)
+            | (Action::ReadLink { path, .. }, libc::EINVAL) => (*path, Kind::Unknown),
             (Action::GetXattr { object, .. }, libc::ENODATA | libc::EOPNOTSUPP) => match object {
                 Object::Path(path) | Object::NoFollow(path) => (*path, Kind::Unknown),
                 Object::Handle(_) => return,
@@ -561,7 +558,8 @@ impl Inference {
                     open.position = result;
                     let file = &mut self.nodes[open.node];
                     if whence == libc::SEEK_END.unsigned_abs() && file.kind != Kind::Directory {
-                        file.has(result.saturating_sub_signed(offset));
+                        let size = i128::from(result) - i128::from(offset);
+                        file.has(u64::try_from(size).unwrap_or(0));
                     }
                 }
             }

@@ -8,7 +8,7 @@ mod source;
 
 use super::{Details, Event, Parser, Unreadable};
 use crate::calls::Call;
-use crate::observation::SessionError;
+use crate::observation::{SessionError, key};
 use crate::tracker::{OpenFile, Sharing, Tracker};
 use fsdyno_datasets::manifest::link_target;
 use fsdyno_trace::{
@@ -90,7 +90,7 @@ pub fn import<W: Write>(log: &Log, out: W) -> Result<(W, Ending), SessionError> 
         links = found;
     }
     limits.extend(inferred_limits(&entries));
-    let key = log.anonymous.then(crate::session::key).transpose()?;
+    let key = log.anonymous.then(key).transpose()?;
     let mut writer = Writer::new(out, &about(limits), key)?;
     for entry in entries {
         write_entry(&mut writer, &root, entry)?;
