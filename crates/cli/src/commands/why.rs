@@ -33,11 +33,10 @@ pub struct WhyArgs {
     pub other: String,
     /// Phase, by its label in the tables [default: all, largest difference first]
     pub phase: Option<String>,
-    /// Repeat the median cell of each with a profile of its kernel, and print the functions that carry the
-    /// difference (virtual time)
+    /// Print the functions of the kernel that carry the difference (virtual time)
     #[arg(long)]
     pub functions: bool,
-    /// Write the functions to a file: a flame graph (.svg), or call paths with the blocks of both (.folded)
+    /// Write them to a file: a flame graph (.svg), or call paths (.folded)
     #[arg(short, long, value_name = "FILE", requires = "functions")]
     pub output: Option<PathBuf>,
     /// Replace the file if it exists
