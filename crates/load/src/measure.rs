@@ -145,15 +145,14 @@ pub fn prepare(
 }
 
 /// Whether a phase can be measured in slices: it leaves nothing behind, runs on one thread of this
-/// process, and has no request in flight between two files or blocks. A sequential read with cold
-/// caches has: the kernel reads ahead.
+/// process, and reads from memory. With cold caches the device of one contender could be busy, or the
+/// kernel read ahead, in the turn of another.
 pub fn works_in_slices(phase: &PhasePlan, engine: &str) -> bool {
-    if engine != engines::sync::NAME {
+    if engine != engines::sync::NAME || phase.cache != CacheState::Warm {
         return false;
     }
     if let Some((op, parameters)) = phases::op::planned(phase) {
-        let ahead = op == phases::op::Phase::Read && phase.cache == CacheState::Cold;
-        return !op.writes() && !ahead && parameters.is_one_loop();
+        return !op.writes() && parameters.is_one_loop();
     }
     let reads = [
         &phases::read::KIND,

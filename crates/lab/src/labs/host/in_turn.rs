@@ -1,36 +1,24 @@
 //! A phase of a cell that works in slices, in turn with the other cells of its block.
 
 use super::executor::HostExecutor;
-use super::together::length::Least;
 use super::together::turns::Turn;
 use crate::job::Job;
 use fsdyno_load::measure;
 use fsdyno_load::slices;
-use fsdyno_model::{CacheState, Nanos, Observed};
+use fsdyno_model::{Nanos, Observed};
 use fsdyno_observe::counters::{MachineCpu, machine_cpu};
 use std::cell::Cell;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-/// The least slice of files in memory. A processor fills its caches again in about 1 ms; the noise of
+/// The least slice. A processor fills its caches again in about 1 ms; the noise of
 /// shared machines changes within tens of milliseconds.
-const WARM: Least = Least {
-    time: Nanos(10_000_000),
-    units: 1,
-};
-
-/// The least slice of files on the device. On a disk that seeks, each slice begins with a seek: as one
-/// of at least so many it weighs 2 %, for all cells alike.
-const COLD: Least = Least {
-    time: Nanos(20_000_000),
-    units: 50,
-};
+const LEAST: Nanos = Nanos(10_000_000);
 
 /// The turns of a phase.
 pub(super) struct PhaseTurns {
     turn: Turn,
     stage: u32,
-    least: Least,
 }
 
 /// What passed while others had the turn.
@@ -41,20 +29,13 @@ pub(super) struct Waited {
 }
 
 impl PhaseTurns {
-    /// None if the cell runs alone, or the phase cannot work in slices: it does not, or it continues as
-    /// the phase before it left the caches, and follows at once.
+    /// None if the cell runs alone, or the phase does not work in slices.
     pub fn of(executor: &HostExecutor<'_, '_>, job: &Job<'_>, number: u32) -> Option<Self> {
         let phase = &job.workload.phases[number as usize];
         let turn = executor.turn?;
-        let least = match phase.cache {
-            CacheState::AsIs => return None,
-            CacheState::Warm => WARM,
-            CacheState::Cold => COLD,
-        };
         measure::works_in_slices(phase, &job.plan.engine).then(|| Self {
             turn: turn.clone(),
             stage: number + 1,
-            least,
         })
     }
 
@@ -89,10 +70,10 @@ impl PhaseTurns {
                 switches: 0,
             },
         }));
-        let (sum, turn, least) = (Rc::clone(&waited), self.turn.clone(), self.least);
+        let (sum, turn) = (Rc::clone(&waited), self.turn.clone());
         let wait = move |ended| {
             let (began, before) = (Instant::now(), machine_cpu());
-            let units = turn.next_slice(ended, least);
+            let units = turn.next_slice(ended, LEAST);
             let mut passed = sum.get();
             if let (Ok(before), Ok(after)) = (before, machine_cpu()) {
                 let between = after.since(&before);

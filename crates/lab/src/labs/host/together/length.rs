@@ -10,14 +10,6 @@ const FIRST: u64 = 16;
 /// By how much a slice is longer than the one before it, at most.
 const GROWTH: u64 = 4;
 
-/// The least length of a slice.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Least {
-    /// The time of the fastest cell.
-    pub time: Nanos,
-    pub units: u64,
-}
-
 /// The length of the slices of a phase.
 #[derive(Debug)]
 pub(crate) struct SliceLength {
@@ -40,11 +32,11 @@ impl SliceLength {
         self.units
     }
 
-    /// Notes a slice of one of the cells.
-    pub fn note(&mut self, ended: Slice, least: Least) {
+    /// Notes a slice of one of the cells. `least` is the shortest that a slice of the fastest may be.
+    pub fn note(&mut self, ended: Slice, least: Nanos) {
         let time = u128::from(ended.took.0.max(1));
-        let needed = u128::from(least.time.0) * u128::from(ended.units) / time;
-        let needed = u64::try_from(needed).unwrap_or(u64::MAX).max(least.units);
+        let needed = u128::from(least.0) * u128::from(ended.units) / time;
+        let needed = u64::try_from(needed).unwrap_or(u64::MAX);
         self.wanted = self.wanted.max(Some(needed));
     }
 
@@ -62,10 +54,7 @@ mod tests {
 
     #[test]
     fn a_slice_is_long_enough_for_the_fastest_cell() {
-        let least = Least {
-            time: Nanos(10_000_000),
-            units: 3,
-        };
+        let least = Nanos(10_000_000);
         let mut length = SliceLength::default();
         // 10 and 50 us for each unit.
         let mut slices = Vec::new();
@@ -86,8 +75,8 @@ mod tests {
         };
         length.note(slow, least);
         length.choose();
-        assert_eq!(length.units(), 3, "as many as the least number");
+        assert_eq!(length.units(), 1, "never none");
         length.choose();
-        assert_eq!(length.units(), 3, "no new slice");
+        assert_eq!(length.units(), 1, "no new slice");
     }
 }

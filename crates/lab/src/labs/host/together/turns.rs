@@ -4,7 +4,7 @@
 //! phase by phase through its contenders, and slice by slice through phases that work in slices, without
 //! a plan of who waits for whom.
 
-use super::length::{Least, SliceLength};
+use super::length::SliceLength;
 use fsdyno_load::slices::Slice;
 use fsdyno_model::Nanos;
 use fsdyno_model::random::Random;
@@ -152,9 +152,9 @@ impl Turn {
         units(&mut shared, Progress { stage, pass, slice })
     }
 
-    /// Ends a slice, and waits for the next one of the same pass. Returns its number of units: at least
-    /// this time for the fastest cell, and at least so many.
-    pub fn next_slice(&self, ended: Slice, least: Least) -> u64 {
+    /// Ends a slice, and waits for the next one of the same pass. Returns its number of units, which
+    /// take the fastest cell at least this time.
+    pub fn next_slice(&self, ended: Slice, least: Nanos) -> u64 {
         let mut state = self.turns.state();
         let Member::Works(at) = state.members[self.number] else {
             return u64::MAX;
@@ -286,10 +286,7 @@ mod tests {
 
     #[test]
     fn a_phase_in_slices_compares_the_same_files_in_each_slice_and_ends_together() {
-        let least = Least {
-            time: Nanos(1000),
-            units: 1,
-        };
+        let least = Nanos(1000);
         let turns = Turns::new(3, 7);
         // The passes and slices of each cell, in the order of their turns.
         let seen = Mutex::new(Vec::new());
