@@ -22,6 +22,7 @@ docs/why.md has the rules.";
 
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
+#[expect(clippy::struct_excessive_bools, reason = "flags of the command line")]
 pub struct WhyArgs {
     /// Run: a name, its first characters, or `last`
     pub run: String,

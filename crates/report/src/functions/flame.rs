@@ -60,13 +60,8 @@ pub fn svg(functions: &Functions) -> String {
         let [own, total] = [node.own, node.total].map(|of| of.map(|work| work.blocks));
         let (colour, sign) = colour(total);
         let (x, y) = (MARGIN + one.x, head + one.level as f64 * ROW);
-        let room = ((one.width - 4.0) / LETTER).max(0.0) as usize;
         let name = format!("{sign}{}", node.function);
-        let shown: String = match room {
-            0..3 => String::new(),
-            _ if name.len() <= room => name,
-            _ => name.chars().take(room - 2).chain("..".chars()).collect(),
-        };
+        let shown = fitting(&name, one.width - 4.0);
         let _ = writeln!(
             svg,
             "<g><title>{}: {} {} blocks ({} its own), {} {} ({} its own)</title>\
@@ -88,6 +83,18 @@ pub fn svg(functions: &Functions) -> String {
     }
     svg.push_str("</svg>\n");
     svg
+}
+
+/// The part of a name that fits into this width.
+fn fitting(name: &str, width: f64) -> String {
+    let fits = |letters: usize| letters as f64 * LETTER <= width;
+    if fits(name.len()) {
+        return name.to_owned();
+    }
+    let letters = (3..name.len()).rev().find(|letters| fits(*letters));
+    letters.map_or(String::new(), |letters| {
+        name.chars().take(letters - 2).chain("..".chars()).collect()
+    })
 }
 
 /// One line for each call path with blocks of its own: the functions with `;` between them, and the

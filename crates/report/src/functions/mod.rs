@@ -13,6 +13,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use tree::Tree;
 
 /// Another build of fsdyno moves a few hundred blocks: the part by which a repeat may differ from what was
@@ -163,10 +164,10 @@ pub fn repeated<'a>(
             known.push((w, p, heading, phase.label.as_str()));
         }
     }
-    let named = |heading: &str, label: &str| phase == Some(heading) || phase == Some(label);
+    let is_requested = |heading: &str, label: &str| phase == Some(heading) || phase == Some(label);
     let found = known
         .iter()
-        .find(|(_, _, heading, label)| named(heading, label));
+        .find(|(_, _, heading, label)| is_requested(heading, label));
     let only = known
         .first()
         .filter(|_| phase.is_none() && known.len() == 1);
@@ -200,13 +201,11 @@ pub fn repeated<'a>(
             phase: terms::printable(heading),
         })
     };
-    match places.map(of) {
-        [Some(a), Some(b)] => Ok([a, b]),
-        _ => {
-            let [a, b] = shown;
-            Err(WhyError::Nothing(set.run.id.clone(), a, b))
-        }
+    if let [Some(a), Some(b)] = places.map(of) {
+        return Ok([a, b]);
     }
+    let [a, b] = shown;
+    Err(WhyError::Nothing(set.run.id.clone(), a, b))
 }
 
 impl Functions {
@@ -214,8 +213,8 @@ impl Functions {
     pub const SCHEMA: u32 = 1;
 
     /// Compares the profiles of one phase.
-    pub fn of(run: &str, phase: &str, sides: [Side<'_>; 2]) -> Result<Self, FunctionsError> {
-        let [a, b] = &sides;
+    pub fn of(run: &str, phase: &str, sides: &[Side<'_>; 2]) -> Result<Self, FunctionsError> {
+        let [a, b] = sides;
         let profiles = [of_phase(a, phase)?, of_phase(b, phase)?];
         let tree = Tree::of(&profiles);
         let mut work = tree.partings(|work| work.blocks, &Profile::EXECUTORS[..3]);
@@ -356,8 +355,11 @@ fn digest(profile: &Profile) -> String {
     }
     hash.finalize()
         .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+        .fold(String::new(), |mut text, byte| {
+            // Writing to a text cannot fail.
+            let _ = write!(text, "{byte:02x}");
+            text
+        })
 }
 
 #[cfg(test)]

@@ -31,8 +31,7 @@ fn profile(paths: &[(&str, u64, u64)]) -> Profile {
 }
 
 fn sample(blocks: u64) -> Sample {
-    let mut sample = Sample::default();
-    sample.kernel = vec![KernelWork {
+    let work = KernelWork {
         until: Point::Returned,
         process_blocks: blocks,
         kthread_blocks: 0,
@@ -45,8 +44,11 @@ fn sample(blocks: u64) -> Sample {
         waits: 0,
         charged_ns: Nanos(0),
         threads: Vec::new(),
-    }];
-    sample
+    };
+    Sample {
+        kernel: vec![work],
+        ..Sample::default()
+    }
 }
 
 fn compared(moved: u64) -> Result<Functions, FunctionsError> {
@@ -71,7 +73,7 @@ fn compared(moved: u64) -> Result<Functions, FunctionsError> {
     Functions::of(
         "run",
         "delete",
-        [
+        &[
             Side {
                 label: "a".to_owned(),
                 measured: &measured_a,

@@ -154,7 +154,7 @@ fn computing_in_user_and_kernel_mode_is_named() {
 #[test]
 fn a_winner_that_saves_only_flushes_has_the_cost_from_which_on_it_wins() {
     let mut set = flushing();
-    for sample in set.cells[0].samples.iter_mut() {
+    for sample in &mut set.cells[0].samples {
         set_times(sample, 3000, 50, 100);
     }
     let (cause, sentence) = cause_and_sentence(&set);

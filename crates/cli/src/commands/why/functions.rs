@@ -63,7 +63,7 @@ pub fn functions(args: &WhyArgs, set: &ResultSet) -> Result<(), CliError> {
         at: pair[at].at,
         profiles: profiles.remove(&repeats[at].cell.index).unwrap_or_default(),
     });
-    let functions = Functions::of(&set.run.id, &phase, sides).map_err(CliError::failure)?;
+    let functions = Functions::of(&set.run.id, &phase, &sides).map_err(CliError::failure)?;
     if let Some((path, picture)) = file {
         output::save(path, picture(&functions).as_bytes(), existing)?;
     }
