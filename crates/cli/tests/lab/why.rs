@@ -259,7 +259,7 @@ fn the_functions_that_carry_a_difference_are_named_and_the_same_in_every_repeat(
             .unwrap();
         let count = |name: &str| kernel[name].as_u64().unwrap();
         let blocks = count("process_blocks") + count("kthread_blocks") + count("interrupt_blocks");
-        let contender = cell["cell"]["contender"].as_u64().unwrap() as usize;
+        let contender = usize::try_from(cell["cell"]["contender"].as_u64().unwrap()).unwrap();
         assert_eq!(first["blocks"][contender], blocks, "cell {at}");
     }
     let path: Vec<&str> = first["most_work"]["path"]
