@@ -1,7 +1,7 @@
 //! Makes a recording of the log of a strace that ran elsewhere.
 //!
 //! The log is read several times: for the symbolic links that the programs read, for the tree before
-//! the calls ([`infer`]), and to write the recording. Nothing of this machine is looked at.
+//! the calls (`infer`), and to write the recording. Nothing of this machine is looked at.
 
 mod infer;
 mod source;
