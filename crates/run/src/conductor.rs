@@ -17,9 +17,10 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 /// run that are still needed. The listener receives every event. An error of the listener (a full
 /// disk under the store) ends the run and is returned.
 ///
-/// Each of the labs runs one cell at a time, or the cells of a block at one workload together. With more than one lab cells end in any order. If the
-/// number of repeats is variable, a block begins after all cells of the block before it, because each
-/// decision needs them; in real time the first lab then runs all cells. `stop` cancels all labs.
+/// Each of the labs runs one cell at a time, or the cells of a block at one workload together. With more
+/// than one lab cells end in any order. If the number of repeats is variable, a block begins after all
+/// cells of the block before it, because each decision needs them; in real time the first lab then runs
+/// all cells. `stop` cancels all labs.
 pub fn conduct<E>(
     run: &RunInfo,
     before: &[CellRecord],

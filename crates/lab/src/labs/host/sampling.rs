@@ -183,7 +183,7 @@ fn one_pass(
     turns: Option<(&PhaseTurns, u64)>,
 ) -> Result<Pass, CellEnd> {
     let before = read_surroundings(executor, job);
-    let (measured, machine, device, kernel) = match turns {
+    let (mut measured, machine, device, kernel) = match turns {
         Some((turns, first)) => {
             let (timed, waited) = turns.in_slices(first, || timed(executor, job, number));
             executor.notes.exclude(waited.time);
@@ -192,6 +192,7 @@ fn one_pass(
         }
         None => timed(executor, job, number)?,
     };
+    measured.figures.extend(machine.figures());
     let mut observed = before.map(|before| observed(executor, &before));
     if let Some(observed) = observed.as_mut().filter(|_| turns.is_some()) {
         in_turn::restrict(observed);
@@ -352,7 +353,6 @@ fn timed(
     let (block_after, _) = counters(executor)?;
     take_notes(executor, &measured);
     let machine = cpu_after.since(&cpu_before);
-    measured.figures.extend(machine.figures());
     let device = block_after
         .zip(block_before)
         .map(|(after, before)| after.since(&before));
