@@ -26,6 +26,7 @@
 use crate::entry::{self, DEEPEST};
 use crate::{DatasetError, survey};
 use fsdyno_files::uninterrupted;
+use fsdyno_model::names::hexadecimal;
 use fsdyno_model::units::Bytes;
 use fsdyno_model::{CancelToken, DatasetChoice, DatasetContent};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -34,7 +35,6 @@ use rustix::io::Errno;
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::ffi::{CStr, CString, OsStr};
-use std::fmt::Write as _;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -151,13 +151,6 @@ struct Found {
     files: u64,
     directories: u64,
     bytes: u64,
-}
-
-fn hexadecimal(digest: &[u8]) -> String {
-    digest.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 fn walk(

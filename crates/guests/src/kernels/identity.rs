@@ -3,11 +3,10 @@
 
 use super::patches;
 use fsdyno_files::{Access, TrustedDir, Untrusted};
-use fsdyno_model::names::short_hash;
+use fsdyno_model::names::{hexadecimal, short_hash};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::ffi::OsStr;
-use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write as _};
 use std::path::Path;
@@ -130,11 +129,7 @@ pub(super) fn sha256(mut file: &File) -> io::Result<String> {
             length => digest.update(&buffer[..length]),
         }
     }
-    let bytes = digest.finalize();
-    Ok(bytes.iter().fold(String::new(), |mut hex, byte| {
-        let _ = write!(hex, "{byte:02x}");
-        hex
-    }))
+    Ok(hexadecimal(&digest.finalize()))
 }
 
 #[cfg(test)]

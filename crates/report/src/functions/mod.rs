@@ -7,13 +7,13 @@ mod tree;
 
 use crate::terms;
 use crate::why::{WhyError, median_sample, place, share_of};
+use fsdyno_model::names::hexadecimal;
 use fsdyno_model::profile::Profile;
 use fsdyno_model::{CellRecord, KernelWork, Nanos, ResultSet, Sample};
 use schemars::JsonSchema;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use tree::Tree;
 
 /// Another build of fsdyno moves a few hundred blocks: the part by which a repeat may differ from what was
@@ -353,13 +353,7 @@ fn digest(profile: &Profile) -> String {
     for (name, work) in lines {
         hash.update(format!("{name} {work}\n"));
     }
-    hash.finalize()
-        .iter()
-        .fold(String::new(), |mut text, byte| {
-            // Writing to a text cannot fail.
-            let _ = write!(text, "{byte:02x}");
-            text
-        })
+    hexadecimal(&hash.finalize())
 }
 
 #[cfg(test)]

@@ -16,13 +16,13 @@ use crate::request::Completion;
 use crate::store::StoreError;
 use crate::transports::stream::{self, StreamError};
 use crate::transports::vhost_user::{Connection, ConnectionError, Offer, Served};
+use fsdyno_model::names::hexadecimal;
 use fsdyno_model::{CancelToken, Nanos};
 use message::{Message, MessageError, Operation};
 use page::{KERNEL, Page};
 use rustix::event::{PollFd, PollFlags};
 use rustix::fs::{MemfdFlags, memfd_create};
 use sha2::{Digest, Sha256};
-use std::fmt::Write;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -630,16 +630,11 @@ impl Calendar<'_> {
         for calendar_disk in self.disks.iter_mut() {
             calendar_disk.began += self.now;
         }
-        let mut digest = String::new();
-        for byte in self.digest.finalize() {
-            // Writing to a string does not fail.
-            let _ = write!(digest, "{byte:02x}");
-        }
         Passed {
             time: Nanos(self.now),
             power_cut,
             served,
-            digest,
+            digest: hexadecimal(&self.digest.finalize()),
         }
     }
 }
