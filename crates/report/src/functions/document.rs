@@ -46,7 +46,7 @@ pub fn document(functions: &Functions, rows: usize) -> Document {
         .map(|(contender, digest)| format!("{contender} {}", &digest[..16]))
         .collect();
     document.blocks.push(Block::paragraph(format!(
-        "Digests of the profiles: {}. The same cell has the same on every machine.",
+        "Digests of the profiles: {}. Repeats of a cell have the same.",
         digests.join(", ")
     )));
     document

@@ -6,7 +6,7 @@ pub mod flame;
 mod tree;
 
 use crate::terms;
-use crate::why::{WhyError, median_sample, place, share_of};
+use crate::why::{Two, WhyError, median_sample};
 use fsdyno_model::names::hexadecimal;
 use fsdyno_model::profile::Profile;
 use fsdyno_model::{CellRecord, KernelWork, Nanos, ResultSet, Sample};
@@ -147,16 +147,8 @@ pub fn repeated<'a>(
     labels: [&str; 2],
     phase: Option<&str>,
 ) -> Result<[Repeated<'a>; 2], WhyError> {
-    let places = [place(set, labels[0])?, place(set, labels[1])?];
+    let Two { places, shown, .. } = Two::of(set, labels)?;
     let plan = &set.run.plan;
-    let shown = places.map(|at| terms::printable(&plan.contenders[at].label));
-    if places[0] == places[1] {
-        return Err(WhyError::Twice(shown[0].clone()));
-    }
-    if share_of(set, places).is_none() {
-        let [a, b] = shown;
-        return Err(WhyError::OtherLab(a, b));
-    }
     let mut known = Vec::new();
     for (w, workload) in plan.workloads.iter().enumerate() {
         for (p, phase) in workload.phases.iter().enumerate() {
@@ -176,35 +168,35 @@ pub fn repeated<'a>(
             .iter()
             .map(|(_, _, one, _)| terms::printable(one))
             .collect();
-        return Err(WhyError::NoPhase {
-            run: set.run.id.clone(),
-            requested: terms::printable(phase.unwrap_or_default()),
-            known: terms::list(&names),
+        let (run, known) = (set.run.id.clone(), terms::list(&names));
+        return Err(match phase {
+            None => WhyError::WhichPhase { run, known },
+            Some(requested) => WhyError::NoPhase {
+                run,
+                requested: terms::printable(requested),
+                known,
+            },
         });
     };
-    let of = |at: usize| {
+    let of = |at: usize, label: String| {
         let all = set.samples(at, *w, *p);
         let middle = median_sample(&all)?;
-        let record = set.cells.iter().find(|record| {
-            record
-                .samples
-                .iter()
-                .any(|sample| std::ptr::eq(sample, middle))
+        let (record, at) = set.cells.iter().find_map(|record| {
+            let mut samples = record.samples.iter();
+            let at = samples.position(|sample| std::ptr::eq(sample, middle))?;
+            Some((record, at))
         })?;
         Some(Repeated {
-            label: shown[usize::from(at != places[0])].clone(),
-            at: record
-                .samples
-                .iter()
-                .position(|sample| std::ptr::eq(sample, middle))?,
+            label,
             record,
+            at,
             phase: terms::printable(heading),
         })
     };
-    if let [Some(a), Some(b)] = places.map(of) {
-        return Ok([a, b]);
-    }
     let [a, b] = shown;
+    if let (Some(one), Some(other)) = (of(places[0], a.clone()), of(places[1], b.clone())) {
+        return Ok([one, other]);
+    }
     Err(WhyError::Nothing(set.run.id.clone(), a, b))
 }
 
@@ -290,8 +282,8 @@ impl Functions {
         };
         let sign = if difference < 0 { "-" } else { "+" };
         let lacks = match most.figures {
-            [0, _] => format!("; {} has nothing like it", self.contenders[0]),
-            [_, 0] => format!("; {} has nothing like it", self.contenders[1]),
+            [0, _] => format!("; {} has no such call path", self.contenders[0]),
+            [_, 0] => format!("; {} has no such call path", self.contenders[1]),
             _ => String::new(),
         };
         format!(

@@ -110,8 +110,8 @@ fn the_parts_add_up_to_the_whole_difference_and_the_largest_is_named() {
     assert_eq!(
         functions.sentence(),
         "b executes 2.07 times the kernel blocks of a in delete (850 against 410). The largest part is in \
-         kernel threads and below: +700; a has nothing like it. Processes of b sleep 500 ns in the kernel, \
-         of a 2.00 us. The largest part of that is in a_unlink and below: -2.00 us; b has nothing like it."
+         kernel threads and below: +700; a has no such call path. Processes of b sleep 500 ns in the kernel, \
+         of a 2.00 us. The largest part of that is in a_unlink and below: -2.00 us; b has no such call path."
     );
     let find = functions
         .functions

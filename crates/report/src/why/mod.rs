@@ -99,6 +99,9 @@ pub enum WhyError {
         requested: String,
         known: String,
     },
+    /// No phase was named, and there are several.
+    #[error("name one phase of the run {run}: {known}")]
+    WhichPhase { run: String, known: String },
     /// No phase was measured for both.
     #[error("no phase of the run {0} was measured for both {1} and {2} (fsdyno show {0})")]
     Nothing(String, String, String),
@@ -135,15 +138,11 @@ impl Why {
         advice: Advice<'_>,
         judged: &LineVerdicts,
     ) -> Result<Self, WhyError> {
-        let places = [place(set, labels[0])?, place(set, labels[1])?];
-        let shown = places.map(|at| terms::printable(&set.run.plan.contenders[at].label));
-        if places[0] == places[1] {
-            return Err(WhyError::Twice(shown[0].clone()));
-        }
-        let Some(share) = share_of(set, places) else {
-            let [a, b] = shown;
-            return Err(WhyError::OtherLab(a, b));
-        };
+        let Two {
+            places,
+            shown,
+            share,
+        } = Two::of(set, labels)?;
         let among = places.map(|at| share.iter().position(|one| *one == at).unwrap_or(0));
         let verdicts = Pair { judged, among };
         let mut phases = phases(set, places, phase, advice, &verdicts)?;
@@ -167,9 +166,38 @@ impl Why {
     }
 }
 
+/// Two contenders that can be compared.
+pub(crate) struct Two {
+    pub places: [usize; 2],
+    /// Their labels, escaped for printing.
+    pub shown: [String; 2],
+    /// The contenders of their lab and kernel, or the same contender on other kernels.
+    pub share: Vec<usize>,
+}
+
+impl Two {
+    /// By their labels.
+    pub fn of(set: &ResultSet, labels: [&str; 2]) -> Result<Self, WhyError> {
+        let places = [place(set, labels[0])?, place(set, labels[1])?];
+        let shown = places.map(|at| terms::printable(&set.run.plan.contenders[at].label));
+        if places[0] == places[1] {
+            return Err(WhyError::Twice(shown[0].clone()));
+        }
+        let Some(share) = share_of(set, places) else {
+            let [a, b] = shown;
+            return Err(WhyError::OtherLab(a, b));
+        };
+        Ok(Self {
+            places,
+            shown,
+            share,
+        })
+    }
+}
+
 /// The contenders that are compared with them: those of their lab and kernel, or the same contender
 /// on other kernels.
-pub(crate) fn share_of(set: &ResultSet, places: [usize; 2]) -> Option<Vec<usize>> {
+fn share_of(set: &ResultSet, places: [usize; 2]) -> Option<Vec<usize>> {
     let mut shares = set.labs().into_iter();
     let share = shares.find(|share| places.iter().all(|at| share.contenders.contains(at)));
     share.map(|share| share.contenders).or_else(|| {
@@ -188,7 +216,7 @@ struct Pair<'a> {
 }
 
 /// The contender with this label; without its state (`ext4 fill=80%`) if only one contender has it.
-pub(crate) fn place(set: &ResultSet, label: &str) -> Result<usize, WhyError> {
+fn place(set: &ResultSet, label: &str) -> Result<usize, WhyError> {
     let contenders = &set.run.plan.contenders;
     let found = contenders.iter().position(|one| one.label == label);
     let without_state = || {
