@@ -28,6 +28,10 @@ pub(super) fn judge(case: &Case<'_>, resolved: &Resolved<'_>) -> Vec<Broken> {
             continue;
         }
         let Some(inode) = *inode else { continue };
+        // That it is back is the violation; as a part of it, its data are from before.
+        if case.is_gone(inode).is_some() {
+            continue;
+        }
         broken.extend(judge_file(case, path, entry, inode));
         let found = links[&entry.inode];
         if let Some(links) = entry.links.filter(|links| *links != found && !torn) {

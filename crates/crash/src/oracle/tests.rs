@@ -177,6 +177,9 @@ fn a_lost_prefix_is_a_violation_only_after_what_makes_it_durable() {
 
 #[test]
 fn an_fsynced_unlinked_file_and_the_old_name_of_a_symlink_stay_gone() {
+    // One fault: data that were written after its removal are as gone as the removal.
+    let written = "open A/foo as h\nunlink A/foo\nwrite @h 0 4096\nfsync @h";
+    assert_eq!(violations(written, 0, |_| ()), [Violation::Returned]);
     let unlinked = "open A/foo as h\nunlink A/foo\nfsync @h";
     let broken = judged(unlinked, 0, Promises::JOURNALED, |_| ());
     assert_eq!(broken.len(), 1, "{broken:?}");

@@ -10,6 +10,7 @@
 
 mod message;
 mod page;
+mod patience;
 
 use crate::disk::Disk;
 use crate::request::Completion;
@@ -20,6 +21,7 @@ use fsdyno_model::names::hexadecimal;
 use fsdyno_model::{CancelToken, Nanos};
 use message::{Message, MessageError, Operation};
 use page::{KERNEL, Page};
+use patience::Patience;
 use rustix::event::{PollFd, PollFlags};
 use rustix::fs::{MemfdFlags, memfd_create};
 use sha2::{Digest, Sha256};
@@ -60,8 +62,8 @@ pub enum CalendarError {
     NotConnected(Duration),
     /// The guest runs without disk requests or sleeps: it hangs.
     #[error(
-        "the guest has computed for {} s without asking its disks or the calendar for anything, \
-         at {now} of virtual time",
+        "the guest has computed or slept for {} s without asking its disks or the calendar for \
+         anything, at {now} of virtual time",
         timeout.as_secs()
     )]
     Hangs { timeout: Duration, now: Nanos },
@@ -120,7 +122,8 @@ pub struct Setting {
     pub time_of_day: u64,
     /// Timeout in real time for the guest's connection.
     pub start: Duration,
-    /// Timeout in real time for a guest that sends no message.
+    /// Timeout for a guest that sends no message: real time, except that in which it waits for a
+    /// processor or the storage of this machine.
     pub timeout: Duration,
 }
 
@@ -427,7 +430,7 @@ impl Calendar<'_> {
             let what = "interrupts without a channel for them".to_owned();
             return Err(self.of_disk(number, ConnectionError::NotOffered { what }));
         }
-        let deadline = Instant::now() + self.setting.timeout;
+        let mut patience = Patience::with(&self.line, self.setting.timeout);
         loop {
             let Some(connection) = &self.connections[number] else {
                 return Ok(());
@@ -438,10 +441,7 @@ impl Calendar<'_> {
                     .back()
                     .map(|back| PollFd::from_borrowed_fd(back, PollFlags::IN)),
             );
-            stream::wait(
-                &mut lines,
-                Some(deadline.min(Instant::now() + POLL_INTERVAL)),
-            )?;
+            stream::wait(&mut lines, Some(Instant::now() + POLL_INTERVAL))?;
             let (spoken, answered) = (is_ready(lines.first()), is_ready(lines.get(1)));
             if spoken {
                 if !self.receive_calendar()? {
@@ -452,16 +452,16 @@ impl Calendar<'_> {
                     .called()
                     .map_err(|source| self.of_disk(number, source));
             } else {
-                self.check_deadline(deadline)?;
+                self.check_patience(&mut patience)?;
             }
         }
     }
 
-    fn check_deadline(&self, deadline: Instant) -> Result<(), CalendarError> {
+    fn check_patience(&self, patience: &mut Patience) -> Result<(), CalendarError> {
         if self.stop.requested() {
             return Err(CalendarError::Stopped);
         }
-        if Instant::now() < deadline {
+        if !patience.is_over() {
             return Ok(());
         }
         let now = Nanos(self.now);
@@ -476,7 +476,7 @@ impl Calendar<'_> {
     /// Waits for the guest's next message on any connection and processes it. Returns whether the
     /// guest is still connected.
     fn receive(&mut self) -> Result<bool, CalendarError> {
-        let deadline = Instant::now() + self.setting.timeout;
+        let mut patience = Patience::with(&self.line, self.setting.timeout);
         loop {
             let mut lines = vec![PollFd::new(&self.line, PollFlags::IN)];
             for (calendar_disk, connection) in self.disks.iter().zip(&self.connections) {
@@ -485,11 +485,11 @@ impl Calendar<'_> {
                     .map_or(calendar_disk.listener.as_fd(), Connection::line);
                 lines.push(PollFd::from_borrowed_fd(line, PollFlags::IN));
             }
-            let next_poll = deadline.min(Instant::now() + POLL_INTERVAL);
+            let next_poll = Instant::now() + POLL_INTERVAL;
             if !stream::wait(&mut lines, Some(next_poll))? {
                 // A guest that computes may have sent messages too.
                 self.mark()?;
-                self.check_deadline(deadline)?;
+                self.check_patience(&mut patience)?;
                 continue;
             }
             let ready: Vec<bool> = lines.iter().map(|line| is_ready(Some(line))).collect();

@@ -1,0 +1,153 @@
+//! How long a guest has sent nothing although it could. Time in which it waits for a processor, or
+//! for the storage of this machine, does not count: on a busy machine it would look like a hang.
+
+use rustix::process::Pid;
+use std::fs;
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+/// The wait for one message of a guest.
+pub(super) struct Patience {
+    timeout: Duration,
+    /// The process at the other end, if this machine sees it.
+    guest: Option<Pid>,
+    counted: Duration,
+    last: Instant,
+    /// Processor time of the guest at `last`; none before the first check.
+    used: Option<Duration>,
+}
+
+impl Patience {
+    pub fn with(line: &UnixStream, timeout: Duration) -> Self {
+        let peer = rustix::net::sockopt::socket_peercred(line);
+        Self {
+            timeout,
+            guest: peer.ok().map(|peer| peer.pid),
+            counted: Duration::ZERO,
+            last: Instant::now(),
+            used: None,
+        }
+    }
+
+    /// Counts the time since the last check. Whether the timeout is reached.
+    pub fn is_over(&mut self) -> bool {
+        let passed = self.last.elapsed();
+        self.last += passed;
+        let activity = self
+            .guest
+            .and_then(|guest| Activity::of(guest.as_raw_pid()));
+        let before = self.used;
+        self.used = activity.as_ref().map(|activity| activity.used);
+        self.counted += match activity {
+            // Its first interval may be one without a processor.
+            Some(activity) if activity.is_ready => before.map_or(Duration::ZERO, |before| {
+                activity.used.saturating_sub(before)
+            }),
+            _ => passed,
+        };
+        self.counted >= self.timeout
+    }
+}
+
+/// The processes of a guest: its kernel, whose children are its programs.
+struct Activity {
+    /// Processor time of them and of children that have ended.
+    used: Duration,
+    /// Whether one is ready to run, or waits for a disk.
+    is_ready: bool,
+}
+
+impl Activity {
+    fn of(process: i32) -> Option<Self> {
+        let mut activity = Self::parse(&fs::read_to_string(format!("/proc/{process}/stat")).ok()?)?;
+        let children = format!("/proc/{process}/task/{process}/children");
+        let children = fs::read_to_string(children).unwrap_or_default();
+        // The time of a child that ends meanwhile is its parent's later.
+        let children = children.split_whitespace();
+        for child in children.filter_map(|child| Self::of(child.parse().ok()?)) {
+            activity.used += child.used;
+            activity.is_ready |= child.is_ready;
+        }
+        Some(activity)
+    }
+
+    /// Parses `pid (name) state ...` (`proc_pid_stat(5)`); the times are the fields 14 to 17.
+    fn parse(stat: &str) -> Option<Self> {
+        let (_, rest) = stat.rsplit_once(") ")?;
+        let fields: Vec<&str> = rest.split_whitespace().collect();
+        let ticks = fields.get(11..15)?.iter().map(|ticks| ticks.parse::<u64>());
+        let ticks = ticks.sum::<Result<u64, _>>().ok()?;
+        let tick_ns = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
+        Some(Self {
+            used: Duration::from_nanos(ticks * tick_ns),
+            is_ready: matches!(fields.first(), Some(&("R" | "D"))),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::{Child, Command, Stdio};
+
+    /// The patience with a shell that runs a script.
+    fn with_shell(script: &str, timeout: Duration) -> (Child, Patience) {
+        let mut shell = Command::new("sh");
+        let shell = shell.args(["-c", script]).stdout(Stdio::null());
+        let shell = shell.spawn().unwrap();
+        let (line, _) = UnixStream::pair().unwrap();
+        let mut patience = Patience::with(&line, timeout);
+        patience.guest = Some(Pid::from_child(&shell));
+        (shell, patience)
+    }
+
+    fn is_over_in(patience: &mut Patience, time: Duration) -> bool {
+        let deadline = Instant::now() + time;
+        while Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(20));
+            if patience.is_over() {
+                return true;
+            }
+        }
+        false
+    }
+
+    #[test]
+    fn a_guest_that_computes_itself_or_in_a_program_or_sleeps_hangs() {
+        let busy = "while :; do :; done";
+        for script in [busy, &format!("({busy}); :"), "sleep 100; :"] {
+            let (mut shell, mut patience) = with_shell(script, Duration::from_millis(200));
+            let hangs = is_over_in(&mut patience, Duration::from_secs(60));
+            let children = format!("/proc/{0}/task/{0}/children", shell.id());
+            for child in fs::read_to_string(children).unwrap().split_whitespace() {
+                let child = Pid::from_raw(child.parse().unwrap()).unwrap();
+                rustix::process::kill_process(child, rustix::process::Signal::KILL).unwrap();
+            }
+            shell.kill().unwrap();
+            shell.wait().unwrap();
+            assert!(hangs, "{script}");
+        }
+    }
+
+    #[test]
+    fn a_guest_that_waits_for_a_processor_does_not_hang() {
+        let (mut shell, mut patience) =
+            with_shell("while :; do :; done", Duration::from_secs(1000));
+        let before = patience.is_over();
+        // As if it had waited for a processor since then.
+        patience.last -= Duration::from_secs(100_000);
+        let after = patience.is_over();
+        shell.kill().unwrap();
+        shell.wait().unwrap();
+        assert!(!before && !after, "{:?}", patience.counted);
+    }
+
+    #[test]
+    fn a_name_of_a_process_is_no_field() {
+        let stat = "7 (a (b) S 1 c) R 1 7 7 0 -1 0 0 0 0 0 50 25 20 5 20 0 1";
+        let activity = Activity::parse(stat).unwrap();
+        let ticks = u32::try_from(rustix::param::clock_ticks_per_second()).unwrap();
+        assert_eq!(activity.used, Duration::from_secs(100) / ticks);
+        assert!(activity.is_ready);
+    }
+}
