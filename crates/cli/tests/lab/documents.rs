@@ -73,8 +73,7 @@ fn compare(shown: &[String], output: &[&str]) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether two lines have the same words, and figures within 5 % or one in the last digit: to a file
-/// system with many threads, another build of the program is another draw.
+/// Whether two lines have the same words, and figures within 1 % or one in the last digit.
 fn alike(shown: &str, printed: &str) -> bool {
     let near = |one: &str, other: &str| {
         let figure = |word: &str| {
@@ -88,7 +87,7 @@ fn alike(shown: &str, printed: &str) -> bool {
         let last = 10_f64.powi(-i32::try_from(digits).unwrap());
         match (a.parse::<f64>(), b.parse::<f64>()) {
             (Ok(a), Ok(b)) => {
-                (a - b).abs() <= (0.05 * a.abs()).max(1.01 * last) && rest(one) == rest(other)
+                (a - b).abs() <= (0.01 * a.abs()).max(1.01 * last) && rest(one) == rest(other)
             }
             _ => one == other,
         }
