@@ -96,6 +96,7 @@ fn values_of(command: &str, argument: &str, store: Option<&PathBuf>) -> Option<A
         ("run" | "selftest" | "advise", "phases")
         | ("phase", "kind")
         | ("bisect", "phase" | "phases") => listed(Listed::Phases),
+        (_, "app") => listed(Listed::Apps),
         (_, "engine") => listed(Listed::Engines),
         (_, "dataset") => listed(Listed::Datasets),
         (_, "set") => whole(parameters),

@@ -70,9 +70,7 @@ impl Missing {
 /// The programs that the phases of a workload run.
 fn programs(workload: &Workload) -> Vec<Requirement> {
     let kinds = workload.phases.iter();
-    kinds
-        .filter_map(|phase| programs::find(&phase.kind)?.requirement())
-        .collect()
+    kinds.filter_map(programs::requirement).collect()
 }
 
 /// The first requirement that is not met here.

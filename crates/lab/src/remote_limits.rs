@@ -19,7 +19,7 @@ pub(crate) fn is_done_by_programs(kind: &str) -> bool {
 
 /// Whether that kind of phase is a command of the user's.
 pub(crate) fn is_command(kind: &str) -> bool {
-    programs::find(kind).is_some_and(|program| program.executable.is_none())
+    kind == programs::exec::EXEC.kind.name
 }
 
 /// The reason why a plan cannot run on its other machines; none if it can or has none.

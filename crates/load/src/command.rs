@@ -10,13 +10,13 @@ pub use stray::StrayProcesses;
 
 use crate::clock::timeval;
 use crate::error::LoadError;
-use crate::tool_run::{ToolCommand, ToolRun};
+use crate::tool_run::{ToolCommand, ToolRun, User};
 use fsdyno_files::{poll, programs, uninterrupted};
 use fsdyno_model::cancel::CancelToken;
 use fsdyno_model::units::Nanos;
 use rustix::event::{PollFd, PollFlags};
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::process::{Pid, PidfdFlags, Signal};
+use rustix::process::{Gid, Pid, PidfdFlags, Signal, Uid};
 use std::ffi::CString;
 use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStrExt;
@@ -87,7 +87,10 @@ pub(crate) fn run(tool: &ToolRun, stop: &CancelToken) -> Result<Ended, LoadError
             &command.stderr
         };
         return Err(LoadError::Tool {
-            argv: fsdyno_model::step::shell_line(&command.argv),
+            argv: match &tool.name {
+                Some(name) => name.clone(),
+                None => fsdyno_model::step::shell_line(&command.argv),
+            },
             status: status.to_string(),
             errno: errno_of(message),
             stderr: last_lines(message),
@@ -122,6 +125,7 @@ fn command(tool: &ToolRun) -> io::Result<Command> {
             command.env_remove("TMPDIR");
         }
     }
+    command.envs(tool.environment.iter().map(|(name, value)| (name, value)));
     if let Some((name, value)) = &tool.mark {
         command.env(name, value);
     }
@@ -153,6 +157,12 @@ fn command(tool: &ToolRun) -> io::Result<Command> {
         // nothing.
         unsafe { command.pre_exec(enter) };
     }
+    if let Some(user) = tool.user {
+        let become_user = move || become_user(user);
+        // SAFETY: between fork and exec the closure makes only system calls; it allocates and locks
+        // nothing.
+        unsafe { command.pre_exec(become_user) };
+    }
     let parent = rustix::process::getpid();
     // The kernel clears the signal when a process changes its user namespace: this is the last call.
     let die_with_us = move || {
@@ -168,6 +178,14 @@ fn command(tool: &ToolRun) -> io::Result<Command> {
     // nothing.
     unsafe { command.pre_exec(die_with_us) };
     Ok(command)
+}
+
+/// Makes the calling process one of that user, without further groups.
+fn become_user(user: User) -> io::Result<()> {
+    let (uid, gid) = (Uid::from_raw(user.uid), Gid::from_raw(user.gid));
+    rustix::thread::set_thread_groups(&[])?;
+    rustix::thread::set_thread_res_gid(gid, gid, gid)?;
+    Ok(rustix::thread::set_thread_res_uid(uid, uid, uid)?)
 }
 
 fn cannot_start(tool: &ToolRun, source: io::Error) -> LoadError {
@@ -348,7 +366,7 @@ fn before_json(text: &str) -> &str {
 ///
 /// A line may contain a path of any length. Its beginning is removed, because its end has the
 /// reason.
-fn last_lines(text: &str) -> String {
+pub(crate) fn last_lines(text: &str) -> String {
     const MAX_LINE_CHARS: usize = 300;
     let lines: Vec<String> = text
         .lines()

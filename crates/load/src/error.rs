@@ -83,6 +83,9 @@ pub enum LoadError {
         errno: Option<i32>,
         command: Box<ToolCommand>,
     },
+    /// A service ended while its phase needed it.
+    #[error("the service of {label} ended{}{text}", if text.is_empty() { "" } else { ": " })]
+    Service { label: String, text: String },
     /// The engine `null` cannot run a phase that is a program.
     #[error("it runs a program, and the engine null runs none: choose another engine")]
     NoEngine,

@@ -16,8 +16,9 @@ pub use crate::clock::Deadline;
 pub use crate::error::LoadError;
 pub use crate::phases::op::{bytes_read, operations};
 pub use crate::phases::timeline::{Merged, Recording};
-pub use crate::tool_run::{Confined, ToolCommand};
+pub use crate::tool_run::{Confined, ToolCommand, User};
 pub use op::{Share, check_share, prepare_share};
+pub use program::RunningService;
 pub use tree::touch;
 pub use weight::{
     ClockFacts, Contention, EngineCost, clock_facts, clock_is_quick, contention, empty_phase_cost,

@@ -32,12 +32,25 @@ pub(crate) struct ToolRun {
     pub keeps: usize,
     /// Whether it gets the user's environment, instead of only a path and the C locale.
     pub user_environment: bool,
+    /// Variables besides those, by name and value.
+    pub environment: Vec<(String, OsString)>,
+    /// Its name in messages, instead of its command.
+    pub name: Option<String>,
     /// An additional environment variable, by name and value.
     pub mark: Option<(&'static str, String)>,
+    /// The user that runs it; none for that of fsdyno.
+    pub user: Option<User>,
     /// What confines it to the contender, if anything does.
     pub confined: Option<Confined>,
     /// Entries of the dataset that it omits, because the file system cannot store them.
     pub left_out: LeftOut,
+}
+
+/// A user of the system, by number, with the primary group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct User {
+    pub uid: u32,
+    pub gid: u32,
 }
 
 impl ToolRun {

@@ -29,6 +29,8 @@ pub enum WarningKind {
     NotCounted,
     /// `fsync` and `syncfs` returned, and no flush had made anything durable.
     NotDurable,
+    /// The settings of an application give up durability.
+    GivenUp,
     /// The phase was too short for its clock or for the scheduler.
     TooShort,
     /// A time limit ended the phase before all its work was done: its time is that of the limit.
@@ -83,6 +85,7 @@ impl WarningKind {
             Self::Divergence => "divergence",
             Self::NotCounted => "not-counted",
             Self::NotDurable => "not-durable",
+            Self::GivenUp => "given-up",
             Self::TooShort => "too-short",
             Self::TimeLimit => "time-limit",
             Self::CacheUnproven => "cache-unproven",

@@ -5,7 +5,8 @@ use crate::output;
 use clap::{Args, ValueEnum};
 use fsdyno_host::probe::probe;
 use fsdyno_load::programs;
-use fsdyno_model::{Availability, Parameter, Requirement};
+use fsdyno_load::programs::apps::{self, App};
+use fsdyno_model::{Availability, Need, Parameter, Requirement};
 use fsdyno_run::resolve::Catalogue;
 use fsdyno_run::resolve::suite::{self, Suite};
 use serde::Serialize;
@@ -32,6 +33,8 @@ pub enum Listed {
     Suites,
     /// Kinds of phases and their parameters
     Phases,
+    /// Applications, their phases and settings
+    Apps,
     /// Files that workloads use
     Datasets,
     /// Arrangements of devices under a contender
@@ -172,6 +175,7 @@ fn entries(what: Listed) -> Result<Vec<Item>, CliError> {
             })
             .chain(programs::ALL.iter().map(|program| of_program(program)))
             .collect(),
+        Listed::Apps => return applications(),
         Listed::Datasets => datasets(),
         Listed::Suites => return suites(),
     })
@@ -203,6 +207,27 @@ fn suites() -> Result<Vec<Item>, CliError> {
         .from(file.options.about.unwrap_or_default()))
     };
     suite::ALL.iter().map(item).collect()
+}
+
+fn applications() -> Result<Vec<Item>, CliError> {
+    let item = |(name, text): (&str, &str)| {
+        let app: App = text.parse().map_err(CliError::failure)?;
+        let missing = app.missing().map(|(name, package)| {
+            Requirement::new(Need::Program { name, package }, app.title.clone())
+        });
+        let phases: Vec<String> = app
+            .phases()
+            .map(|(name, about)| format!("{name}: {about}"))
+            .collect();
+        let source = format!(
+            "Phases: {}. Settings: {}.",
+            phases.join("; "),
+            app.describe_settings()
+        );
+        let item = Item::new(name, app.title.as_str(), missing.into_iter().collect());
+        Ok(item.from(source))
+    };
+    apps::shipped().map(item).collect()
 }
 
 fn datasets() -> Vec<Item> {

@@ -3,6 +3,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod apps;
 mod chart;
 mod compare;
 mod completion;

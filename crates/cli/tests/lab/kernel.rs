@@ -108,7 +108,7 @@ repeats = 1
 
 [[workload]]
 name = "panics"
-phases = [{ kind = "exec", command = "echo c > /proc/sysrq-trigger" }]
+phases = [{ kind = "exec", command = "echo c > /proc/sysrq-trigger", everywhere = "yes" }]
 
 [[workload]]
 name = "lives"

@@ -5,6 +5,7 @@
 mod support;
 
 mod advise;
+mod apps;
 mod bisect;
 mod bonnie;
 mod capabilities;

@@ -76,6 +76,7 @@ fn commands(task: &Task<'_>) -> Commands {
         before: prepare
             .chain((0..warmup).map(|_| shell(&command)))
             .collect(),
+        service: None,
         timed: shell(&command),
     }
 }

@@ -3,6 +3,8 @@
 //! A [`Program`] defines the commands of a phase, which of them is timed, and how its output is
 //! parsed. `command` runs them, and `measure` reads the clock.
 
+pub mod app;
+pub mod apps;
 pub mod bonnie;
 pub mod dbench;
 pub mod exec;
@@ -17,14 +19,14 @@ pub mod sysbench;
 
 use crate::error::{LoadError, Unread};
 use crate::phase_kind::PhaseKind;
-use crate::tool_run::ToolRun;
+use crate::tool_run::{ToolRun, User};
 use fsdyno_model::plan::PhasePlan;
 use fsdyno_model::requirement::{Need, Requirement};
 use fsdyno_model::sample::{Better, Figure};
 use fsdyno_model::units::Bytes;
 use fsdyno_model::warning::Warning;
 use fsdyno_model::{FigureName, Needs, NoFigure, suggestion};
-use own_figures::FigureSpec;
+pub(crate) use own_figures::FigureSpec;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -61,6 +63,7 @@ pub struct Program {
 
 pub static ALL: &[&Program] = &[
     &exec::EXEC,
+    &app::APP,
     &fio::FIO,
     &bonnie::BONNIE,
     &dbench::DBENCH,
@@ -101,13 +104,40 @@ impl Task<'_> {
 pub(crate) struct Commands {
     /// Untimed, before the cache state is set.
     pub before: Vec<ToolRun>,
+    /// What runs beside the timed command.
+    pub service: Option<Service>,
     pub timed: ToolRun,
+}
+
+/// A program that runs while another one is timed.
+#[derive(Debug)]
+pub(crate) struct Service {
+    /// Runs until the service ends.
+    pub start: ToolRun,
+    /// Succeeds when the service is ready; none if it is at once.
+    pub ready: Option<ToolRun>,
+    /// Makes the service end; it is killed if there is none.
+    pub stop: Option<ToolRun>,
+}
+
+impl Commands {
+    fn all(&mut self) -> impl Iterator<Item = &mut ToolRun> {
+        let service = self.service.iter_mut().flat_map(|service| {
+            let others = service.ready.iter_mut().chain(service.stop.as_mut());
+            [&mut service.start].into_iter().chain(others)
+        });
+        self.before
+            .iter_mut()
+            .chain(service)
+            .chain([&mut self.timed])
+    }
 }
 
 impl From<ToolRun> for Commands {
     fn from(timed: ToolRun) -> Self {
         Self {
             before: Vec::new(),
+            service: None,
             timed,
         }
     }
@@ -121,7 +151,7 @@ pub(crate) struct ProgramReport {
 }
 
 impl Program {
-    /// The requirement that it is installed; none if the user names the command.
+    /// The requirement that it is installed; none if the user or an application names the command.
     pub fn requirement(&self) -> Option<Requirement> {
         let (name, package) = self.executable?;
         let need = Need::Program {
@@ -156,6 +186,21 @@ impl Program {
         let name = phase.label.replace(|c| !plain(c), "_");
         root.join(format!("program-{name}"))
     }
+}
+
+/// The requirement of a phase that is a program, if one of its programs may be missing.
+pub fn requirement(phase: &PhasePlan) -> Option<Requirement> {
+    let of_program = find(&phase.kind)?.requirement();
+    of_program.or_else(|| app::requirement(phase))
+}
+
+/// The user that runs the program of a phase. None if it is that of fsdyno,
+/// which only root can change.
+pub fn user(phase: &PhasePlan) -> Result<Option<User>, LoadError> {
+    if rustix::process::geteuid().is_root() {
+        return app::user(phase);
+    }
+    Ok(None)
 }
 
 /// Whether a phase is a program that may write only the contender.
@@ -259,6 +304,9 @@ fn own_figures(phase: &PhasePlan) -> Result<Vec<FigureSpec>, String> {
     if find(&phase.kind).is_none_or(|program| program.executable.is_some()) {
         return Ok(Vec::new());
     }
+    if app::is_one(&phase.kind) {
+        return app::figures(phase);
+    }
     let text = phase.parameters.get(exec::FIGURE);
     FigureSpec::parse_all(text.map_or("", String::as_str))
 }
@@ -339,7 +387,9 @@ impl Planned {
             parameters: &phase.parameters,
         };
         let mut commands = (program.commands)(&task)?;
-        for run in commands.before.iter_mut().chain([&mut commands.timed]) {
+        let user = user(phase)?;
+        for run in commands.all() {
+            run.user = user;
             let packaged = program.executable.filter(|(name, _)| run.argv[0] == *name);
             run.package = packaged.map(|(_, package)| package);
             run.current_dir = Some(directory.clone());
@@ -370,8 +420,13 @@ pub fn lines(
         let mkdir = ["mkdir".to_owned(), planned.directory.display().to_string()];
         before.push(fsdyno_model::step::shell_line(&mkdir));
     }
-    before.extend(planned.commands.before.iter().map(shell::line));
-    Ok(Some((before, shell::line(&planned.commands.timed))))
+    let Commands {
+        before: preparing,
+        service,
+        timed,
+    } = &planned.commands;
+    before.extend(preparing.iter().map(shell::line));
+    Ok(Some((before, shell::beside(service.as_ref(), timed))))
 }
 
 #[cfg(test)]
@@ -381,25 +436,29 @@ mod tests {
 
     #[test]
     fn all_commands_of_a_program_run_in_its_directory() {
+        let served = apps::find("redis").unwrap();
         for program in ALL {
+            let parameters: &[(&str, &str)] = if app::is_one(program.kind.name) {
+                &[(apps::PHASE, "set"), (apps::TEXT, served)]
+            } else {
+                &[("size", "1048576"), ("files", "1")]
+            };
+            let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
             let phase = PhasePlan {
                 label: "a/b".to_owned(),
                 kind: program.kind.name.to_owned(),
                 cache: CacheState::default(),
                 pattern: None,
-                parameters: BTreeMap::from([("size", "1048576"), ("files", "1")])
-                    .into_iter()
-                    .map(|(name, value)| (name.to_owned(), value.to_owned()))
-                    .collect(),
+                parameters: parameters.iter().map(owned).collect(),
                 judge: None,
             };
             let planned = Planned::of(&phase, Path::new("/mnt"), None).unwrap();
-            let Planned { commands, .. } = planned.unwrap();
+            let Planned { mut commands, .. } = planned.unwrap();
             let directory = match program.executable {
                 Some(_) => "/mnt/program-a_b",
                 None => "/mnt",
             };
-            for run in commands.before.iter().chain([&commands.timed]) {
+            for run in commands.all() {
                 assert_eq!(run.current_dir.as_deref(), Some(Path::new(directory)));
             }
         }

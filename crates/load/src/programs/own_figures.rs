@@ -16,7 +16,7 @@ const LINES: usize = 5;
 const FIGURE: &str = "FIGURE";
 
 #[derive(Debug)]
-pub(super) struct FigureSpec {
+pub(crate) struct FigureSpec {
     pub name: String,
     unit: String,
     /// Which of two values is better, if it is specified.

@@ -143,6 +143,7 @@ fn commands(task: &Task<'_>) -> Commands {
     };
     Commands {
         before: vec![command("prepare")],
+        service: None,
         timed: command("run"),
     }
 }

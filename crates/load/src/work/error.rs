@@ -15,7 +15,7 @@ pub struct WorkError {
 }
 
 impl WorkError {
-    pub(super) fn new(
+    pub(crate) fn new(
         span: Range<usize>,
         message: impl Into<String>,
         help: impl Into<String>,

@@ -11,6 +11,7 @@ use fsdyno_datasets::distribution::Distribution;
 use fsdyno_model::units::{Bytes, Nanos, percent};
 use fsdyno_model::{ShortOr, closest_name};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Range, RangeInclusive};
 use std::str::FromStr;
@@ -124,11 +125,16 @@ impl FromStr for Document {
     type Err = WorkError;
 
     fn from_str(text: &str) -> Checked<Self> {
-        toml::from_str(text).map_err(|error| {
-            let span = error.span().unwrap_or(0..0);
-            WorkError::new(span, error.message().to_owned(), nearest(error.message()))
-        })
+        parse_toml(text)
     }
+}
+
+/// Reads a file in TOML. The error has its place in the text.
+pub(crate) fn parse_toml<T: DeserializeOwned>(text: &str) -> Checked<T> {
+    toml::from_str(text).map_err(|error| {
+        let span = error.span().unwrap_or(0..0);
+        WorkError::new(span, error.message().to_owned(), nearest(error.message()))
+    })
 }
 
 impl Document {

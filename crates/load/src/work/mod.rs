@@ -24,7 +24,7 @@ pub use compile::{Settings, lines};
 pub use error::WorkError;
 pub use expression::Values;
 pub(crate) use family::Family;
-pub(crate) use file::ParameterTable;
+pub(crate) use file::{ParameterTable, parse_toml};
 pub use program::program;
 pub(crate) use step::{Access, Call, Place, Step};
 pub use summary::{StepCount, Summary};

@@ -47,6 +47,7 @@ impl WarningSummary {
             WarningKind::IncompleteRecording
             | WarningKind::Divergence
             | WarningKind::NotCounted
+            | WarningKind::GivenUp
             | WarningKind::NotDurable => 0,
             WarningKind::NotLocked | WarningKind::BackgroundLoad | WarningKind::TimeLimit => 1,
             WarningKind::CacheUnproven | WarningKind::NotFromDevice | WarningKind::FreeCopy => 2,

@@ -5,6 +5,7 @@
 //! default. [`resolve`] checks every name and makes every path absolute. It probes nothing: the
 //! host checks whether a device exists.
 
+mod apps;
 mod catalogue;
 mod config_error;
 mod contenders;

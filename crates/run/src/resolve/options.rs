@@ -88,6 +88,16 @@ settings! {
         #[serde(skip)]
         pub work: Vec<PathBuf>;
 
+        /// Application to run (`fsdyno list apps`), or its file; repeatable
+        ///
+        /// `postgresql,postgresql[fsync=off]` compares settings; `--set app.scale=20` changes one in
+        /// all applications (docs/applications.md).
+        #[arg(long, value_name = "LIST", action = ArgAction::Append,
+              conflicts_with_all = ["suite", "plan", "phases", "work", "exec", "dataset"],
+              help_heading = WORKLOAD)]
+        #[serde(skip)]
+        pub app: Vec<String>;
+
         /// Command to run as a phase, by `sh -c` in the directory `{dir}`; repeatable
         ///
         /// `{tree}` in the command is the newest tree of the dataset.

@@ -1,5 +1,6 @@
 //! Resolves the settings of all layers to a plan.
 
+use super::apps;
 use super::catalogue::Catalogue;
 use super::config_error::ConfigError;
 use super::contenders::{ContenderParser, have_devices, have_own_labels};
@@ -131,6 +132,8 @@ fn work(
     }
     parameters::complete_programs(&mut workloads).map_err(layers.wrong("phases"))?;
     work_files::complete(&mut workloads, virtual_time)?;
+    let base = layers.plan.as_ref().map_or(layers.here, |plan| &plan.base);
+    apps::complete(&mut workloads, base)?;
     complete_replays(&mut workloads, layers.arguments.pace.as_deref())
         .map_err(ResolveError::argument("--pace"))?;
     let overrides = layers.arguments.judge.is_some();

@@ -1,5 +1,6 @@
 //! The workloads of a plan: those of the plan file or the suite, with the changes of the arguments.
 
+use super::apps;
 use super::catalogue::{Catalogue, DatasetForm};
 use super::config_error::ConfigError;
 use super::error::ResolveError;
@@ -23,6 +24,9 @@ pub fn workloads(
     here: &Path,
     catalogue: &Catalogue,
 ) -> Result<Vec<Workload>, ResolveError> {
+    if !options.app.is_empty() {
+        return apps::workloads(&options.app, here, &no_files(catalogue));
+    }
     let dataset = match dataset(options, here) {
         Some(read) => {
             let read =
@@ -39,10 +43,7 @@ pub fn workloads(
         }
         (None, Some((dataset, form))) => vec![default_workload(dataset, *form, catalogue)?],
         (None, None) if needs_no_dataset(options, catalogue) => {
-            let dataset = catalogue
-                .no_files()
-                .unwrap_or_else(|| DatasetChoice::parse("none"));
-            vec![empty_workload(name_of(&typed), &dataset)]
+            vec![empty_workload(name_of(&typed), &no_files(catalogue))]
         }
         (None, None) => Vec::new(),
     };
@@ -74,6 +75,12 @@ pub fn workloads(
         deduplicate(&mut workloads);
     }
     Ok(workloads)
+}
+
+/// The dataset of phases that make their own files.
+fn no_files(catalogue: &Catalogue) -> DatasetChoice {
+    let named = catalogue.no_files();
+    named.unwrap_or_else(|| DatasetChoice::parse("none"))
 }
 
 /// Whether the arguments choose a dataset.
@@ -221,6 +228,9 @@ pub fn needs_no_dataset(options: &RunOptions, catalogue: &Catalogue) -> bool {
             })
         })
     };
+    if !options.app.is_empty() {
+        return true;
+    }
     let none = options.phases.is_empty() && options.exec.is_empty() && options.work.is_empty();
     let commands = options.exec.iter().chain(&options.prepare);
     !none

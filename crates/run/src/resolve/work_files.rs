@@ -30,7 +30,7 @@ fn parse(path: &str, text: &str) -> Result<Work, PlanFileError> {
     text.parse().map_err(|error| at_place(path, text, error))
 }
 
-fn at_place(path: &str, text: &str, error: WorkError) -> PlanFileError {
+pub(super) fn at_place(path: &str, text: &str, error: WorkError) -> PlanFileError {
     PlanFileError {
         path: path.to_owned(),
         text: text.to_owned(),

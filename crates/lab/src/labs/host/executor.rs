@@ -28,6 +28,8 @@ use fsdyno_model::{
 };
 use fsdyno_observe::quiesce::{self, Windows};
 use fsdyno_observe::tracing::Tracing;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -352,15 +354,17 @@ impl<'a, 'n> HostExecutor<'a, 'n> {
 
     /// Confines the program of a phase to the contender, in namespaces of this phase: a later unmount
     /// finds no copy of the mount. In a guest the root file system is read-only, and its disks are
-    /// those of the cell.
+    /// those of the cell: there it only gives a command its directory of temporary files.
     pub(super) fn confined(&mut self, phase: &PhasePlan) -> Option<Confined> {
-        if !load_programs::is_confined(phase) || programs::is_in_guest() {
-            return None;
-        }
         // A program that writes memory instead of the contender would be compared.
         let temporary = load_programs::has_temporary_files(phase);
+        let in_guest = programs::is_in_guest();
+        if !load_programs::is_confined(phase) || in_guest && !temporary {
+            return None;
+        }
         match Confinement::new(&self.work_dir.root, temporary) {
             Ok(confinement) => Some(Confined::by(move || confinement.enter())),
+            Err(_) if in_guest => None,
             Err(why) => {
                 self.notes.warn(Warning::new(
                     WarningKind::NotConfined,
@@ -373,6 +377,25 @@ impl<'a, 'n> HostExecutor<'a, 'n> {
                 None
             }
         }
+    }
+
+    /// Gives the work directory to the user that runs the program of a phase. The directories of
+    /// fsdyno above it can be passed, and not listed.
+    pub(super) fn admit_user(&mut self, phase: &PhasePlan) -> Result<(), CellEnd> {
+        let user = load_programs::user(phase).map_err(|error| self.load_failed(&error))?;
+        let Some(user) = user else { return Ok(()) };
+        let admit = || {
+            for directory in self.scratch.iter().chain(&self.tree) {
+                std::fs::set_permissions(directory.path(), Permissions::from_mode(0o711))?;
+            }
+            let root = &self.work_dir.root;
+            std::os::unix::fs::chown(root, Some(user.uid), Some(user.gid))
+        };
+        admit().map_err(|error: std::io::Error| {
+            let root = self.work_dir.root.display();
+            let message = format!("cannot give {root} to the user of {}: {error}", phase.label);
+            self.notes.halt(message, error.raw_os_error())
+        })
     }
 
     pub(super) fn load_failed(&mut self, error: &LoadError) -> CellEnd {

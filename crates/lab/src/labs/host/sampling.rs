@@ -14,11 +14,12 @@ use crate::procedure::CellEnd;
 use fsdyno_cpu::{Prices, Work};
 use fsdyno_load::UserWork;
 use fsdyno_load::kinds::{self, Needs};
-use fsdyno_load::measure::{self, Measured};
+use fsdyno_load::measure::{self, Confined, LoadError, Measured, RunningService};
 use fsdyno_load::phases::bonnie;
+use fsdyno_load::programs::app;
 use fsdyno_model::{
     Bytes, CacheEvidence, CacheState, CpuUse, DeviceUse, Effective, Figure, KernelWork, Mark,
-    Nanos, Observed, PhasePlan, Point, Probe, Sample, guest_kernel_time,
+    Nanos, Observed, PhasePlan, Point, Probe, Sample, Warning, WarningKind, guest_kernel_time,
 };
 use fsdyno_observe::counters::{self, BlockCounters, MachineCpu, Surroundings};
 use fsdyno_observe::kernel_work::{UserCharge, WorkCounter};
@@ -268,6 +269,8 @@ fn timed(
 ) -> Result<TimedPhase, CellEnd> {
     let phase = &job.workload.phases[number as usize];
     let each_file = times_files(executor);
+    let confined = executor.confined(phase);
+    let service = Serving::start(executor, phase, confined.as_ref())?;
     let (block_before, cpu_before) = counters(executor)?;
     let dataset = job.dataset();
     let dataset = dataset.map_err(|e| executor.notes.halt(e.to_string(), e.errno()))?;
@@ -282,7 +285,6 @@ fn timed(
             Ok(time)
         })
     });
-    let confined = executor.confined(phase);
     let (marks, disks) = (&mut *executor.marks, &mut executor.disks);
     let mut below = executor.below.as_deref_mut();
     let mut kernel_time_before = None;
@@ -323,7 +325,8 @@ fn timed(
         Err(error) => {
             // Nothing after the phase is charged.
             executor.counter = counting.end().0;
-            return Err(executor.load_failed(&error));
+            let failed = service.and_then(Serving::failure);
+            return Err(executor.load_failed(&failed.unwrap_or(error)));
         }
     };
     if let Some(durable) = &mut measured.durable_ns
@@ -333,6 +336,9 @@ fn timed(
     }
     let (counter, kernel) = counting.end();
     executor.counter = counter;
+    if let Some(serving) = &service {
+        serving.add_time(&mut measured);
+    }
     measured
         .figures
         .extend(kernel_time(executor, kernel_time_before, measured.passes));
@@ -351,12 +357,76 @@ fn timed(
     }
     mark_durable(executor, number);
     let (block_after, _) = counters(executor)?;
+    if let Some(serving) = service {
+        serving.end(executor, &mut measured)?;
+    }
+    measured.warnings.extend(not_counted(executor, phase));
     take_notes(executor, &measured);
     let machine = cpu_after.since(&cpu_before);
     let device = block_after
         .zip(block_before)
         .map(|(after, before)| after.since(&before));
     Ok((measured, machine, device, kernel))
+}
+
+/// The service of a phase, with the processor time that it had used before the phase.
+struct Serving {
+    service: RunningService,
+    before: (Nanos, Nanos),
+}
+
+impl Serving {
+    /// Starts the service of a phase, if it has one.
+    fn start(
+        executor: &mut HostExecutor<'_, '_>,
+        phase: &PhasePlan,
+        confined: Option<&Confined>,
+    ) -> Result<Option<Self>, CellEnd> {
+        let started = RunningService::start(phase, &executor.work_dir, confined, executor.stop);
+        let service = started.map_err(|error| executor.load_failed(&error))?;
+        Ok(service.map(|service| Self {
+            before: service.processor_time(),
+            service,
+        }))
+    }
+
+    /// Why it has ended, if it has: the cause of a phase that failed.
+    fn failure(mut self) -> Option<LoadError> {
+        self.service.check().err()
+    }
+
+    /// Adds the processor time since the start of the phase.
+    fn add_time(&self, measured: &mut Measured) {
+        let (user, system) = self.service.processor_time();
+        measured.user_ns.0 += user.0.saturating_sub(self.before.0.0);
+        measured.system_ns.0 += system.0.saturating_sub(self.before.1.0);
+    }
+
+    fn end(
+        self,
+        executor: &mut HostExecutor<'_, '_>,
+        measured: &mut Measured,
+    ) -> Result<(), CellEnd> {
+        let ended = self.service.end(executor.stop);
+        let (commands, warnings) = ended.map_err(|error| executor.load_failed(&error))?;
+        measured.commands.extend(commands);
+        measured.warnings.extend(warnings);
+        Ok(())
+    }
+}
+
+/// In virtual time, the code of an application is not counted.
+fn not_counted(executor: &HostExecutor<'_, '_>, phase: &PhasePlan) -> Option<Warning> {
+    let counts = !executor.virtual_time || !app::is_one(&phase.kind);
+    (!counts).then(|| {
+        Warning::new(
+            WarningKind::NotCounted,
+            "virtual time counts the work of the kernel and of the disk, and not the code of the \
+             application itself: its figures are bounds that it does not reach",
+            "the same time comes on top for each file system, so their real ratios are nearer to \
+             1; measure it with --lab host",
+        )
+    })
 }
 
 /// Records the programs of a phase, and its records of the work.

@@ -171,6 +171,7 @@ fn commands(task: &Task<'_>) -> Result<Commands, LoadError> {
     before.push(reading(&job.layout(), "", []));
     Ok(Commands {
         before,
+        service: None,
         timed: reading(&job, "", ["--output-format=json"]),
     })
 }

@@ -177,7 +177,7 @@ fn run_in(directory: &Path, given: &BTreeMap<String, String>) -> (Vec<String>, T
         tree: None,
         parameters: given,
     };
-    let Commands { before, timed } = commands(&task).unwrap();
+    let Commands { before, timed, .. } = commands(&task).unwrap();
     let run = |mut tool: ToolRun| {
         tool.current_dir = Some(directory.to_owned());
         tool.keeps = 1 << 20;

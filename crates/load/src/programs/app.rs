@@ -1,0 +1,157 @@
+//! `app`: an application that a file describes. Its commands are those of `exec`, with the settings
+//! of the application as variables.
+
+use super::apps::{self, App, PhaseTable};
+use super::{Commands, FigureSpec, Program, ProgramReport, Service, Task};
+use crate::error::LoadError;
+use crate::phase_kind::PhaseKind;
+use crate::tool_run::{ToolRun, User};
+use fsdyno_files::programs;
+use fsdyno_model::plan::PhasePlan;
+use fsdyno_model::requirement::{Need, Requirement};
+use fsdyno_model::{Form, Given, Parameter};
+use std::ffi::OsString;
+
+/// The kind of phase.
+const KIND: &str = "app";
+
+/// An application.
+pub static APP: Program = Program {
+    kind: PhaseKind {
+        passes_on: true,
+        ..PhaseKind::standalone(
+            KIND,
+            "an application (fsdyno list apps); further parameters are its settings",
+            &[
+                Parameter {
+                    given: Given::Required,
+                    ..Parameter::new(apps::NAME, "its name, or its file", Form::Text)
+                },
+                Parameter::new(
+                    apps::PHASE,
+                    "the phase of its file [default: the first]",
+                    Form::Text,
+                ),
+                Parameter::new(apps::TEXT, "the text of its file", Form::Text),
+            ],
+        )
+    },
+    executable: None,
+    version: &[],
+    complete: None,
+    commands,
+    read: |_| Ok(ProgramReport::default()),
+    describe: |task| {
+        let name = task.value(apps::NAME);
+        format!("{name}, its phase {}", task.value(apps::PHASE))
+    },
+    data: |_| None,
+    judged: |_| None,
+    figures: |_| Ok(Vec::new()),
+};
+
+/// Whether a phase of that kind is one of an application.
+pub fn is_one(kind: &str) -> bool {
+    kind == KIND
+}
+
+/// The application of a phase, if it is one.
+fn of(phase: &PhasePlan) -> Option<App> {
+    let text = phase.parameters.get(apps::TEXT);
+    text.filter(|_| is_one(&phase.kind))?.parse().ok()
+}
+
+/// The requirement of the programs that a phase of an application lacks here.
+pub(super) fn requirement(phase: &PhasePlan) -> Option<Requirement> {
+    let (name, package) = of(phase)?.missing()?;
+    let of = format!("the application {}", phase.parameters[apps::NAME]);
+    Some(Requirement::new(Need::Program { name, package }, of))
+}
+
+/// The figures of a phase of an application.
+pub(super) fn figures(phase: &PhasePlan) -> Result<Vec<FigureSpec>, String> {
+    let app = of(phase);
+    let name = phase.parameters.get(apps::PHASE);
+    let found = app
+        .as_ref()
+        .zip(name)
+        .and_then(|(app, name)| app.phase(name));
+    found.map_or(Ok(Vec::new()), |found| {
+        FigureSpec::parse_all(&found.figures())
+    })
+}
+
+/// What the settings of a phase of an application give up.
+pub(crate) fn given_up(phase: &PhasePlan) -> Vec<String> {
+    of(phase).map_or_else(Vec::new, |app| app.given_up(&phase.parameters))
+}
+
+/// The user that runs the application of a phase, if it names one: that of the password database
+/// (passwd(5)).
+pub(super) fn user(phase: &PhasePlan) -> Result<Option<User>, LoadError> {
+    const DATABASE: &str = "/etc/passwd";
+    let Some(name) = of(phase).and_then(|app| app.user) else {
+        return Ok(None);
+    };
+    let name = name.get_ref();
+    let text = std::fs::read_to_string(DATABASE);
+    let text = text.map_err(|source| LoadError::io("read", DATABASE, source))?;
+    let mut entries = text.lines().map(|line| line.split(':'));
+    let entry = entries.find(|entry| entry.clone().next() == Some(name));
+    let user = entry.and_then(|mut entry| {
+        let uid = entry.nth(2)?.parse().ok()?;
+        let gid = entry.next()?.parse().ok()?;
+        Some(User { uid, gid })
+    });
+    user.map(Some).ok_or_else(|| LoadError::Unexpected {
+        path: DATABASE.into(),
+        what: format!("it has no user `{name}`, who is to run the application"),
+    })
+}
+
+fn commands(task: &Task<'_>) -> Result<Commands, LoadError> {
+    let wrong = |reason: String| LoadError::Parameters { kind: KIND, reason };
+    let text = task.get(apps::TEXT).unwrap_or_default();
+    let app: App = text
+        .parse()
+        .map_err(|error: crate::work::WorkError| wrong(error.to_string()))?;
+    let name = task.value(apps::PHASE);
+    let phase = app.phase(name);
+    let PhaseTable { prepare, load, .. } =
+        phase.ok_or_else(|| wrong(format!("it has no phase `{name}`")))?;
+    let environment = environment(&app, task);
+    let shell = |what: &str, command: &str| {
+        let mut run = ToolRun::new("", ["sh", "-euc"]).arg(command);
+        run.environment.clone_from(&environment);
+        run.name = Some(format!("{what} of {}", task.value(apps::NAME)));
+        run
+    };
+    let service = app.service.as_ref().map(|service| Service {
+        start: shell("the service", &service.start),
+        ready: service.ready.as_deref().map(|text| shell("`ready`", text)),
+        stop: service.stop.as_deref().map(|text| shell("`stop`", text)),
+    });
+    Ok(Commands {
+        before: prepare
+            .iter()
+            .map(|text| shell("`prepare`", text))
+            .collect(),
+        service,
+        timed: shell("`load`", load),
+    })
+}
+
+/// Its variables: where its programs and its home are, and its settings.
+fn environment(app: &App, task: &Task<'_>) -> Vec<(String, OsString)> {
+    let mut path = OsString::new();
+    for directory in app.directories() {
+        path.push(directory);
+        path.push(":");
+    }
+    path.push(programs::path_variable());
+    let home = task.directory.as_os_str().to_owned();
+    let own = [("PATH".to_owned(), path), ("HOME".to_owned(), home)];
+    let settings = app.values(task.parameters);
+    let settings = settings.map(|(name, value)| (name.to_owned(), OsString::from(value)));
+    own.into_iter().chain(settings).collect()
+}
