@@ -125,6 +125,7 @@ fn stage_kernel(kernel: &Path, to: &Path) -> Result {
         ("linux", "755"),
         ("identity.json", "644"),
         ("config", "644"),
+        ("source-files", "644"),
     ] {
         install(&folder.join(file), &place.join(file), mode)?;
     }

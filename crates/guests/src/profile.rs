@@ -102,26 +102,31 @@ fn segment(rest: &mut Rest<'_>, symbols: &Symbols) -> Result<Profile, ProfileErr
         };
         let at = match number(entry, 8) {
             0 => caller,
-            block => {
-                let function = symbols.function(block);
-                tree.child(Some(caller), function)
-            }
+            block => tree.child(Some(caller), tree.place(block)),
         };
         tree.profile.paths[at].own += own;
     }
     Ok(tree.profile)
 }
 
+/// The name of a function and its source file; the latter is empty if it is not known.
+type Place<'a> = (&'a str, &'a str);
+
 /// A profile that grows.
 struct Tree<'a> {
     symbols: &'a Symbols,
-    functions: HashMap<&'a str, usize>,
+    /// By name and source file.
+    functions: HashMap<Place<'a>, usize>,
     children: HashMap<(Option<usize>, usize), usize>,
     known: HashMap<(u32, u32), usize>,
     profile: Profile,
 }
 
 impl<'a> Tree<'a> {
+    fn place(&self, address: u64) -> Place<'a> {
+        (self.symbols.function(address), self.symbols.source(address))
+    }
+
     /// The function that a path of the kernel returns to, called by those before it. None if the path
     /// is damaged.
     fn caller(
@@ -134,7 +139,7 @@ impl<'a> Tree<'a> {
         let mut next = path;
         let mut at = loop {
             if next == 0 {
-                break self.child(None, executor.1);
+                break self.child(None, (executor.1, ""));
             }
             if let Some(known) = self.known.get(&(executor.0, next)) {
                 break *known;
@@ -149,22 +154,21 @@ impl<'a> Tree<'a> {
         };
         while let Some((path, returns_to)) = unknown.pop() {
             // The address after a call may be that of the next function.
-            let function = self
-                .symbols
-                .function(u64::from(returns_to).saturating_sub(1));
+            let place = self.place(u64::from(returns_to).saturating_sub(1));
             // The first frame of a stack returns to nothing.
-            if !function.is_empty() && !WAY_IN.contains(&function) {
-                at = self.child(Some(at), function);
+            if !place.0.is_empty() && !WAY_IN.contains(&place.0) {
+                at = self.child(Some(at), place);
             }
             self.known.insert((executor.0, path), at);
         }
         Some(at)
     }
 
-    fn child(&mut self, caller: Option<usize>, function: &'a str) -> usize {
+    fn child(&mut self, caller: Option<usize>, place: Place<'a>) -> usize {
         let profile = &mut self.profile;
-        let function = *self.functions.entry(function).or_insert_with(|| {
-            profile.functions.push(function.to_owned());
+        let function = *self.functions.entry(place).or_insert_with(|| {
+            profile.functions.push(place.0.to_owned());
+            profile.sources.push(place.1.to_owned());
             profile.functions.len() - 1
         });
         *self.children.entry((caller, function)).or_insert_with(|| {
@@ -209,6 +213,7 @@ fn number(bytes: &[u8], at: usize) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernels::symbols::Symbol;
 
     const FUNCTIONS: [(u64, u64, &str); 4] = [
         (0x1000, 0x100, "userspace"),
@@ -218,11 +223,14 @@ mod tests {
     ];
 
     fn symbols() -> Symbols {
-        Symbols::new(
-            FUNCTIONS
-                .iter()
-                .map(|(address, size, name)| (*address, *size, (*name).to_owned())),
-        )
+        let symbols = FUNCTIONS.iter().map(|(address, size, name)| Symbol {
+            address: *address,
+            size: *size,
+            name: (*name).to_owned(),
+        });
+        let sources = [(0x2000, "fs/namei"), (0x3000, "fs/ext4/namei")];
+        let sources = sources.map(|(address, source)| (address, source.to_owned()));
+        Symbols::new(symbols.collect(), sources.to_vec())
     }
 
     fn words(numbers: &[u64]) -> Vec<u8> {
@@ -281,6 +289,17 @@ mod tests {
                 (Some("processes"), "vfs_unlink", 5),
                 (Some("vfs_unlink"), "ext4_unlink", 42),
                 (None, "idle", 7),
+            ]
+        );
+        let named = profile.functions.iter().zip(&profile.sources);
+        let named: Vec<(&str, &str)> = named.map(|(a, b)| (a.as_str(), b.as_str())).collect();
+        assert_eq!(
+            named,
+            [
+                ("processes", ""),
+                ("vfs_unlink", "fs/namei"),
+                ("ext4_unlink", "fs/ext4/namei"),
+                ("idle", ""),
             ]
         );
         assert_eq!(profile.blocks(), 47, "nobody waits for the idle loop");

@@ -7,6 +7,9 @@ use std::ops::AddAssign;
 pub struct Profile {
     /// The names of functions. The first level of a path is who executed: [`Profile::EXECUTORS`].
     pub functions: Vec<String>,
+    /// The source file of each function, without the end of its name: `fs/ext4/namei`; empty if it is not
+    /// known.
+    pub sources: Vec<String>,
     /// Call paths; a caller is before what it calls.
     pub paths: Vec<CallPath>,
     /// Blocks for which there was no room: they are in no path.

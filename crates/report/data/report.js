@@ -160,6 +160,22 @@
   ["pointerover", "click", "focusin"].forEach((kind) => document.addEventListener(kind, show));
   addEventListener("keydown", (event) => { if (event.key === "Escape") tip.hidden = true; });
 
+  // Finds the boxes of a flame graph by a part of the name of their function.
+  all("figure.functions").forEach((figure) => {
+    const label = document.createElement("label"), field = document.createElement("input");
+    const found = document.createElement("output");
+    field.type = "search";
+    label.append("Find a function: ", field, " ", found);
+    figure.before(label);
+    field.addEventListener("input", () => {
+      const text = field.value.trim().toLowerCase();
+      const boxes = all("g", figure);
+      const fits = (box) => box.querySelector("title").textContent.split(":")[0].toLowerCase().includes(text);
+      boxes.forEach((box) => box.classList.toggle("off", !fits(box)));
+      found.textContent = text ? boxes.filter(fits).length + " of " + boxes.length + " boxes" : "";
+    });
+  });
+
   if (navigator.clipboard) {
     all("pre.copy").forEach((text) => {
       const button = document.createElement("button");

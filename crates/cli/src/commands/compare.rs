@@ -1,15 +1,18 @@
 //! `compare`: compares runs with the first of them, over kernels, machines or dates. It also checks
 //! thresholds.
 
+use super::profiling;
 use crate::args::percent;
 use crate::exit::{CliError, Code};
 use crate::output;
 use clap::{ArgAction, Args};
+use fsdyno_host::signals;
 use fsdyno_model::ResultSet;
 use fsdyno_report::compare::{
     Checked, Comparisons, RunComparison, Threshold, ThresholdResult, check, named,
 };
-use fsdyno_report::{Format, Options, render_run_comparison};
+use fsdyno_report::functions::repeated_of;
+use fsdyno_report::{Format, Options, render_functions, render_run_comparison};
 use fsdyno_store::{Detail, Store};
 use std::path::Path;
 
@@ -31,6 +34,12 @@ pub struct CompareArgs {
     /// Compare phases of the same name even if the plans differ
     #[arg(long)]
     pub force: bool,
+    /// Print the kernel functions whose counts changed in this phase
+    ///
+    /// In virtual time: repeats the median cell of each contender of two runs with a profile. Functions
+    /// are matched by name, so runs of two kernels show what changed between them.
+    #[arg(long, value_name = "PHASE", conflicts_with_all = ["fail_if", "force", "margin"])]
+    pub functions: Option<String>,
     /// Smallest difference that matters, in percent [default: margin of first run]
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     pub margin: Option<f64>,
@@ -58,6 +67,9 @@ pub fn compare(args: &CompareArgs, store: &Path) -> Result<Code, CliError> {
             "cannot compare fewer than two runs. Name two: fsdyno compare RUN RUN",
         ));
     };
+    if let Some(phase) = &args.functions {
+        return functions(args, &sets, phase);
+    }
     let margin = args.margin.unwrap_or(base.run.plan.margin);
     let figures = named(&thresholds, &sets);
     let all: Vec<RunComparison> = others
@@ -95,6 +107,55 @@ pub fn compare(args: &CompareArgs, store: &Path) -> Result<Code, CliError> {
     } else {
         Code::Ok
     })
+}
+
+/// Compares the profiles of each contender that both runs have.
+fn functions(args: &CompareArgs, sets: &[ResultSet], phase: &str) -> Result<Code, CliError> {
+    let [base, other] = sets else {
+        return Err(CliError::usage("--functions compares two runs: name two"));
+    };
+    [base, other]
+        .into_iter()
+        .try_for_each(profiling::check_is_virtual)?;
+    comparable(&RunComparison::of(base, other, base.run.plan.margin, &[]))?;
+    let stop = signals::cancel_token()?;
+    let run = format!("{} and {}", base.run.id, other.run.id);
+    let options = Options {
+        long: args.long,
+        ..super::rendering::options(false, false)
+    };
+    let format = if args.json {
+        Format::Json
+    } else {
+        Format::Terminal
+    };
+    let mut none = true;
+    for contender in &base.run.plan.contenders {
+        let label = &contender.label;
+        if other
+            .run
+            .plan
+            .contenders
+            .iter()
+            .all(|one| one.label != *label)
+        {
+            continue;
+        }
+        let of = |set| repeated_of(set, label, phase).map_err(CliError::usage);
+        let (Some(one), Some(two)) = (of(base)?, of(other)?) else {
+            continue;
+        };
+        let functions = profiling::compare(&run, [(base, &one), (other, &two)], &stop)?;
+        let bytes = render_functions(&functions, format, &options);
+        output::coloured(&bytes.map_err(CliError::failure)?)?;
+        none = false;
+    }
+    if none {
+        return Err(CliError::usage(format!(
+            "no contender was measured in {phase} of both runs"
+        )));
+    }
+    Ok(Code::Ok)
 }
 
 /// Refuses runs that measured different things.

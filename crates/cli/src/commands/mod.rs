@@ -22,6 +22,7 @@ pub mod make;
 pub mod measuring;
 pub mod merge;
 pub mod phase;
+mod profiling;
 pub mod published;
 pub mod record;
 pub mod rendering;

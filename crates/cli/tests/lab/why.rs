@@ -239,7 +239,7 @@ fn the_functions_that_carry_a_difference_are_named_and_the_same_in_every_repeat(
     let make = |count| format!("for n in $(seq {count}); do mkdir {{dir}}/$n; done");
     let load = ["--exec", &either(&make(200), &make(4))];
     run_in_virtual_time(&home, &kernel.display().to_string(), "nvme", &load);
-    let picture = home.work().join("flame.svg");
+    let picture = home.work().join("flame.html");
     let functions = || {
         let path = picture.display().to_string();
         let words = ["why", "last", TWO[0], TWO[1], "--functions", "--json"];
@@ -261,6 +261,20 @@ fn the_functions_that_carry_a_difference_are_named_and_the_same_in_every_repeat(
         let blocks = count("process_blocks") + count("kthread_blocks") + count("interrupt_blocks");
         let contender = usize::try_from(cell["cell"]["contender"].as_u64().unwrap()).unwrap();
         assert_eq!(first["blocks"][contender], blocks, "cell {at}");
+    }
+    let subsystems = first["subsystems"].as_array().unwrap();
+    if kernel.with_file_name("source-files").exists() {
+        // Each block is of one subsystem.
+        for side in [0, 1] {
+            let all = subsystems.iter();
+            let sum: u64 = all.map(|one| one["blocks"][side].as_u64().unwrap()).sum();
+            assert_eq!(first["blocks"][side], sum, "{subsystems:?}");
+        }
+        let of = |name: &str| subsystems.iter().any(|one| one["subsystem"] == name);
+        assert!(of("directories") && of("journal") && !of("source not known"));
+    } else {
+        println!("SKIP lab kernel with a list of source files: {test}, subsystems");
+        assert!(subsystems.is_empty());
     }
     let path: Vec<&str> = first["most_work"]["path"]
         .as_array()

@@ -8,7 +8,7 @@ use super::error::{BUILD_SPACE, SetupError, refused};
 use super::fragment::{self, AppliedOptions, Fragment};
 use super::identity::{Identity, sha256};
 use super::sources::{self, Sources};
-use super::{Kernels, LabKernel, PROGRAM, UNFINISHED, patches, tools};
+use super::{Kernels, LabKernel, PROGRAM, UNFINISHED, patches, source_files, symbols, tools};
 use crate::uml::Uml;
 use fsdyno_files::{TrustedDir, Untrusted, flock};
 use fsdyno_host::command;
@@ -468,6 +468,14 @@ impl KernelBuild<'_> {
             fs::copy(from, to).map_err(refused("copy", from))?;
             let synced = File::open(to).and_then(|file| file.sync_all());
             synced.map_err(refused("write", to))?;
+        }
+        let sources = part.join(symbols::SOURCE_FILES);
+        // A kernel of another version may have other archives. It works without the list.
+        let list = source_files::list(output, &program).unwrap_or_default();
+        if !list.is_empty() {
+            let written = fs::write(&sources, list);
+            let synced = written.and_then(|()| File::open(&sources)?.sync_all());
+            synced.map_err(refused("write", &sources))?;
         }
         let release = Uml::at(program.clone(), None).map_err(SetupError::NoKernel)?;
         let digest = File::open(&program).and_then(|file| sha256(&file));

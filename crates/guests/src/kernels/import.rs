@@ -7,7 +7,7 @@
 use super::build::{BuildDir, Made, OnProgress, Progress, publish};
 use super::error::{ImportError, SetupError, refused};
 use super::identity::{self, Identity, sha256};
-use super::{Kernels, LabKernel, PROGRAM};
+use super::{Kernels, LabKernel, PROGRAM, symbols};
 use crate::uml::Uml;
 use fsdyno_files::{Access, TrustedDir};
 use fsdyno_host::removal::remove_tree;
@@ -18,8 +18,8 @@ use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// The files of a kernel. The configuration is not needed to start it.
-const FILES: [&str; 3] = [PROGRAM, identity::FILE, "config"];
+/// The files of a kernel. The last two are not needed to start it.
+const FILES: [&str; 4] = [PROGRAM, identity::FILE, "config", symbols::SOURCE_FILES];
 
 /// The directory in a package that holds the directory of the kernel.
 const IN_PACKAGE: &str = "usr/lib/fsdyno/kernels";

@@ -17,6 +17,7 @@ mod identity;
 mod import;
 mod patches;
 mod source;
+mod source_files;
 mod sources;
 mod stored;
 pub mod symbols;

@@ -85,6 +85,8 @@ pub enum Block {
     Table(Table),
     /// Charts, for a renderer that can draw.
     Charts(Vec<Chart>),
+    /// A drawing in SVG with one box for each function, for a page.
+    Flame(String),
     /// Text to copy: commands, options, a plan.
     Code(String),
     /// Details, folded on the page.
@@ -318,6 +320,7 @@ impl Block {
             Self::Facts(facts) => !facts.is_empty(),
             Self::Table(table) => !table.is_empty(),
             Self::Charts(charts) => medium == Medium::Page && !charts.is_empty(),
+            Self::Flame(svg) => medium == Medium::Page && !svg.is_empty(),
             Self::Code(text) => !text.is_empty(),
             Self::Fold(Fold { blocks, .. }) | Self::Section(Section { blocks, .. }) => {
                 blocks.iter().any(|block| block.is_shown(medium))

@@ -82,7 +82,7 @@ impl Page {
                 self.blocks(blocks, level + 1);
             }
             Block::Only(_, blocks) => self.blocks(blocks, level),
-            Block::Charts(_) => {}
+            Block::Charts(_) | Block::Flame(_) => {}
         }
     }
 

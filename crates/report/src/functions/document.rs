@@ -1,7 +1,7 @@
 //! The profiles of two contenders, as a document.
 
-use super::{Functions, Parting};
-use crate::document::{Block, Cell, Column, Document, Group, Label, Row, Section, Table};
+use super::{Functions, Parting, flame};
+use crate::document::{Audience, Block, Cell, Column, Document, Group, Label, Row, Section, Table};
 use crate::terms;
 use fsdyno_model::Nanos;
 
@@ -16,6 +16,15 @@ pub fn document(functions: &Functions, rows: usize) -> Document {
         functions.phase, functions.run
     ));
     document.lead = vec![functions.sentence().into()];
+    let flame = Section::new("flame", "Call paths").with(Block::Flame(flame::svg(functions)));
+    document
+        .blocks
+        .push(Block::Only(Audience::Page, vec![flame.into()]));
+    if !functions.subsystems.is_empty() {
+        let table = subsystems_table(functions, rows);
+        let section = Section::new("", "Kernel blocks by subsystem");
+        document.blocks.push(section.with(table).into());
+    }
     let blocks = |blocks: u64| terms::grouped(blocks);
     let time = |ns: u64| Nanos(ns).to_string();
     for (heading, partings, show) in [
@@ -50,6 +59,28 @@ pub fn document(functions: &Functions, rows: usize) -> Document {
         digests.join(", ")
     )));
     document
+}
+
+fn subsystems_table(functions: &Functions, rows: usize) -> Table {
+    let contenders = functions.contenders.iter();
+    let columns = contenders
+        .map(|contender| Column::new(Label::contender(contender.as_str())))
+        .chain([Column::new("difference")]);
+    let rows = functions.subsystems.iter().take(rows).map(|one| {
+        Row::new(
+            one.subsystem.as_str(),
+            vec![
+                Cell::text(Some(terms::grouped(one.blocks[0]))),
+                Cell::text(Some(terms::grouped(one.blocks[1]))),
+                Cell::text(Some(signed(one.blocks, &terms::grouped))),
+            ],
+        )
+    });
+    let groups = vec![Group {
+        rows: rows.collect(),
+        ..Group::default()
+    }];
+    Table::grouped("", ["", "subsystem"], columns, groups)
 }
 
 fn partings_table(
@@ -96,7 +127,7 @@ pub fn functions_table(functions: &Functions, rows: usize) -> Table {
     let columns = both
         .clone()
         .map(|contender| Column::new(Label::contender(contender.as_str())))
-        .chain([Column::new("difference")])
+        .chain([Column::new("difference"), Column::giving_way("only in", 2)])
         .chain(both.map(|contender| {
             Column::giving_way(Label::contender(format!("{contender}, with callees")), 1)
         }));
@@ -107,6 +138,7 @@ pub fn functions_table(functions: &Functions, rows: usize) -> Table {
                 Cell::text(Some(terms::grouped(one.own[0]))),
                 Cell::text(Some(terms::grouped(one.own[1]))),
                 Cell::text(Some(signed(one.own, &terms::grouped))),
+                Cell::text(Some(only_in(functions, one.total).to_owned())),
                 Cell::text(Some(terms::grouped(one.total[0]))),
                 Cell::text(Some(terms::grouped(one.total[1]))),
             ],
@@ -117,6 +149,15 @@ pub fn functions_table(functions: &Functions, rows: usize) -> Table {
         ..Group::default()
     }];
     Table::grouped("", ["", "function"], columns, groups)
+}
+
+/// The contender that executes a function alone; empty if both do.
+fn only_in(functions: &Functions, total: [u64; 2]) -> &str {
+    match total {
+        [0, _] => &functions.contenders[1],
+        [_, 0] => &functions.contenders[0],
+        _ => "",
+    }
 }
 
 fn signed([a, b]: [u64; 2], show: &dyn Fn(u64) -> String) -> String {

@@ -34,12 +34,12 @@ pub fn svg(functions: &Functions) -> String {
     let [a, b] = functions.contenders.each_ref().map(|label| escape(label));
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" role=\"img\" \
-         font-family=\"monospace\" font-size=\"11\">\n\
-         <style>:root{{color-scheme:light dark;--page:#fff;--ink:#111;--line:#fff}}\
-         @media(prefers-color-scheme:dark){{:root{{--page:#16181d;--ink:#e8e8e8;--line:#16181d}}}}\
-         @media print{{:root{{--page:#fff;--ink:#111;--line:#fff}}}}\
-         .head{{fill:var(--ink);font-size:13px}}rect{{stroke:var(--line);stroke-width:.5}}\
-         text{{fill:#111}}g:hover rect{{stroke:var(--ink);stroke-width:1.5}}</style>\n\
+         class=\"flame\" font-family=\"monospace\" font-size=\"11\">\n\
+         <style>.flame{{color-scheme:light dark;--page:#fff;--ink:#111}}\
+         @media screen and (prefers-color-scheme:dark){{.flame{{--page:#16181d;--ink:#e8e8e8}}}}\
+         .flame .head{{fill:var(--ink);font-size:13px}}.flame rect{{stroke:var(--page);stroke-width:.5}}\
+         .flame g text{{fill:#111;pointer-events:none}}.flame g:hover rect{{stroke:var(--ink);stroke-width:1.5}}\
+         .flame .off{{opacity:.25}}</style>\n\
          <title>{title}</title>\n\
          <rect width=\"{width}\" height=\"{height}\" style=\"fill:var(--page)\"/>\n\
          <text class=\"head\" x=\"{MARGIN}\" y=\"20\">{title}</text>\n\
@@ -64,9 +64,11 @@ pub fn svg(functions: &Functions) -> String {
         let shown = fitting(&name, one.width - 4.0);
         let _ = writeln!(
             svg,
-            "<g><title>{}: {} {} blocks ({} its own), {} {} ({} its own)</title>\
-             <rect x=\"{x:.1}\" y=\"{y}\" width=\"{:.1}\" height=\"{}\" fill=\"{colour}\"/>\
+            "<g><rect x=\"{x:.1}\" y=\"{y}\" width=\"{:.1}\" height=\"{}\" fill=\"{colour}\">\
+             <title>{}: {} {} blocks ({} its own), {} {} ({} its own)</title></rect>\
              <text x=\"{:.1}\" y=\"{}\">{}</text></g>",
+            one.width,
+            ROW - 1.0,
             escape(&node.function),
             a,
             terms::grouped(total[0]),
@@ -74,8 +76,6 @@ pub fn svg(functions: &Functions) -> String {
             b,
             terms::grouped(total[1]),
             terms::grouped(own[1]),
-            one.width,
-            ROW - 1.0,
             x + 2.0,
             y + 12.5,
             escape(&shown),
@@ -148,7 +148,8 @@ fn place(tree: &Tree, at: usize, (level, from): (usize, u64), whole: u64, boxes:
     }
 }
 
-fn tops(tree: &Tree) -> Vec<usize> {
+/// The nodes of who executes.
+pub(super) fn tops(tree: &Tree) -> Vec<usize> {
     let executors = &Profile::EXECUTORS[..3];
     let root = tree.nodes.first();
     let tops = root.into_iter().flat_map(|root| &root.callees);

@@ -2,11 +2,14 @@
 //! compared by call path.
 
 pub mod document;
+pub mod firefox;
 pub mod flame;
+mod subsystems;
 mod tree;
 
 use crate::terms;
-use crate::why::{Two, WhyError, median_sample};
+use crate::why::work::Unit;
+use crate::why::{Two, WhyError, median_sample, place};
 use fsdyno_model::names::hexadecimal;
 use fsdyno_model::profile::Profile;
 use fsdyno_model::{CellRecord, KernelWork, Nanos, ResultSet, Sample};
@@ -20,6 +23,9 @@ use tree::Tree;
 /// measured. A profile shows where differences are that are larger.
 const OTHER_BUILD: f64 = 0.001;
 
+/// The largest number of subsystems in a sentence.
+const SUBSYSTEMS: usize = 3;
+
 /// The profiles of two contenders in one phase, compared.
 #[derive(Debug, Clone, JsonSchema, Serialize)]
 pub struct Functions {
@@ -32,6 +38,11 @@ pub struct Functions {
     pub contenders: [String; 2],
     /// The workload and the phase, as a heading.
     pub phase: String,
+    /// The unit by which counts are divided in sentences: `file`, `2 KiB write`, `MiB`; empty if they are
+    /// not divided.
+    pub unit: String,
+    /// The number of these units of both.
+    pub units: [f64; 2],
     /// The kernel blocks of both.
     pub blocks: [u64; 2],
     /// How long their processes slept in the kernel, in nanoseconds of virtual time.
@@ -42,6 +53,9 @@ pub struct Functions {
     pub most_work: Option<Concentrated>,
     /// The same of the sleeps of processes.
     pub most_sleep: Option<Concentrated>,
+    /// The blocks of each subsystem, the largest difference first. They add up to the whole. Empty if the
+    /// kernels list no source files.
+    pub subsystems: Vec<Subsystem>,
     /// Where the blocks differ, the largest difference first. Their differences add up to the whole.
     pub work: Vec<Parting>,
     /// Where the sleeps of processes differ, likewise.
@@ -79,6 +93,14 @@ pub struct Callee {
     pub function: String,
     /// Blocks, or nanoseconds asleep.
     pub figure: u64,
+}
+
+/// The blocks of functions whose source files are of one subsystem. Functions of `lib/` count for their
+/// callers.
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize)]
+pub struct Subsystem {
+    pub subsystem: String,
+    pub blocks: [u64; 2],
 }
 
 /// The blocks of a function by all paths.
@@ -148,38 +170,80 @@ pub fn repeated<'a>(
     phase: Option<&str>,
 ) -> Result<[Repeated<'a>; 2], WhyError> {
     let Two { places, shown, .. } = Two::of(set, labels)?;
-    let plan = &set.run.plan;
-    let mut known = Vec::new();
-    for (w, workload) in plan.workloads.iter().enumerate() {
-        for (p, phase) in workload.phases.iter().enumerate() {
-            let heading = terms::phase(plan.workloads.len(), &workload.name, &phase.label);
-            known.push((w, p, heading, phase.label.as_str()));
-        }
+    let phase = PhasePlace::find(set, phase)?;
+    let [a, b] = places.map(|at| phase.median_cell(set, at));
+    if let (Some(one), Some(other)) = (a, b) {
+        return Ok([one, other]);
     }
-    let is_requested = |heading: &str, label: &str| phase == Some(heading) || phase == Some(label);
-    let found = known
-        .iter()
-        .find(|(_, _, heading, label)| is_requested(heading, label));
-    let only = known
-        .first()
-        .filter(|_| phase.is_none() && known.len() == 1);
-    let Some((w, p, heading, _)) = found.or(only) else {
-        let names: Vec<String> = known
-            .iter()
-            .map(|(_, _, one, _)| terms::printable(one))
-            .collect();
+    let [a, b] = shown;
+    Err(WhyError::Nothing(set.run.id.clone(), a, b))
+}
+
+/// The cell of one contender whose profile is compared with that of another run. None if the phase was
+/// not measured for it.
+pub fn repeated_of<'a>(
+    set: &'a ResultSet,
+    label: &str,
+    phase: &str,
+) -> Result<Option<Repeated<'a>>, WhyError> {
+    let at = place(set, label)?;
+    let mut one = PhasePlace::find(set, Some(phase))?.median_cell(set, at);
+    if let Some(one) = &mut one {
+        one.label = format!("{} in {}", one.label, set.run.id);
+    }
+    Ok(one)
+}
+
+/// A phase of a plan.
+struct PhasePlace {
+    workload: usize,
+    phase: usize,
+    heading: String,
+}
+
+impl PhasePlace {
+    /// The phase with this heading, label or kind; the only one if none is named.
+    fn find(set: &ResultSet, requested: Option<&str>) -> Result<Self, WhyError> {
+        let plan = &set.run.plan;
+        let mut known = Vec::new();
+        for (w, workload) in plan.workloads.iter().enumerate() {
+            for (p, phase) in workload.phases.iter().enumerate() {
+                let heading = terms::phase(plan.workloads.len(), &workload.name, &phase.label);
+                known.push((w, p, heading, phase));
+            }
+        }
+        let position = match requested {
+            None if known.len() == 1 => Some(0),
+            None => None,
+            Some(name) => known
+                .iter()
+                .position(|(_, _, heading, phase)| *heading == name || phase.label == name)
+                .or_else(|| known.iter().position(|(_, _, _, phase)| phase.kind == name)),
+        };
+        if let Some(at) = position {
+            let (workload, phase, heading, _) = known.swap_remove(at);
+            return Ok(Self {
+                workload,
+                phase,
+                heading: terms::printable(&heading),
+            });
+        }
+        let names = known.iter().map(|(_, _, one, _)| terms::printable(one));
+        let names: Vec<String> = names.collect();
         let (run, known) = (set.run.id.clone(), terms::list(&names));
-        return Err(match phase {
+        Err(match requested {
             None => WhyError::WhichPhase { run, known },
             Some(requested) => WhyError::NoPhase {
                 run,
                 requested: terms::printable(requested),
                 known,
             },
-        });
-    };
-    let of = |at: usize, label: String| {
-        let all = set.samples(at, *w, *p);
+        })
+    }
+
+    /// Of the cells of a contender, the one with the median time of the phase.
+    fn median_cell<'a>(&self, set: &'a ResultSet, contender: usize) -> Option<Repeated<'a>> {
+        let all = set.samples(contender, self.workload, self.phase);
         let middle = median_sample(&all)?;
         let (record, at) = set.cells.iter().find_map(|record| {
             let mut samples = record.samples.iter();
@@ -187,17 +251,12 @@ pub fn repeated<'a>(
             Some((record, at))
         })?;
         Some(Repeated {
-            label,
+            label: terms::printable(&set.run.plan.contenders[contender].label),
             record,
             at,
-            phase: terms::printable(heading),
+            phase: self.heading.clone(),
         })
-    };
-    let [a, b] = shown;
-    if let (Some(one), Some(other)) = (of(places[0], a.clone()), of(places[1], b.clone())) {
-        return Ok([one, other]);
     }
-    Err(WhyError::Nothing(set.run.id.clone(), a, b))
 }
 
 impl Functions {
@@ -218,16 +277,21 @@ impl Functions {
                 (std::cmp::Reverse(a.abs_diff(b)), one.path.clone())
             });
         }
+        let units = [a, b].map(|side| Unit::of(side.measured));
+        let units = Unit::common(units);
         Ok(Self {
             schema: Self::SCHEMA,
             run: run.to_owned(),
             contenders: [a.label.clone(), b.label.clone()],
             phase: phase.to_owned(),
+            unit: units[0].name.clone(),
+            units: units.map(|unit| unit.count),
             blocks: [profiles[0].blocks(), profiles[1].blocks()],
             slept_ns: tree.whole(|work| work.slept_ns, &Profile::EXECUTORS[..1]),
             digests: [0, 1].map(|at| digest(&profiles[at])),
             most_work: tree.concentrated(|work| work.blocks, &Profile::EXECUTORS[..3]),
             most_sleep: tree.concentrated(|work| work.slept_ns, &Profile::EXECUTORS[..1]),
+            subsystems: tree.subsystems(&Profile::EXECUTORS[..3]),
             work,
             sleeps,
             functions: tree.functions(&Profile::EXECUTORS[..3]),
@@ -239,48 +303,89 @@ impl Functions {
     pub fn sentence(&self) -> String {
         let [a, b] = &self.contenders;
         let [of_a, of_b] = self.blocks;
+        let [each_a, each_b] = self.each(self.blocks);
+        let counts = format!("{} against {}", terms::grouped(of_b), terms::grouped(of_a));
+        let counts = match self.unit.as_str() {
+            "" => counts,
+            unit => format!(
+                "{} against {} for each {unit}; {counts} in all",
+                show_each(each_b),
+                show_each(each_a)
+            ),
+        };
+        let ratio = each_b / each_a.max(f64::MIN_POSITIVE);
         let mut sentences = vec![format!(
-            "{b} executes {} times the kernel blocks of {a} in {} ({} against {}).",
-            terms::ratio(of_b as f64 / of_a.max(1) as f64),
+            "{b} executes {} times the kernel blocks of {a} in {} ({counts}).",
+            terms::ratio(ratio),
             self.phase,
-            terms::grouped(of_b),
-            terms::grouped(of_a),
         )];
-        let whole = of_b.cast_signed() - of_a.cast_signed();
         if let Some(most) = &self.most_work {
-            sentences.push(self.where_it_is(most, whole, "The largest part", &terms::grouped));
+            sentences.push(self.where_it_is(most, self.blocks, "The largest part", &show_each));
         }
-        let [of_a, of_b] = self.slept_ns;
-        let whole = of_b.cast_signed() - of_a.cast_signed();
+        sentences.extend(self.by_subsystem());
         if let Some(most) = &self.most_sleep {
-            let time = |ns| Nanos(ns).to_string();
+            let time = |ns: f64| Nanos(terms::whole(ns)).to_string();
+            let [of_a, of_b] = self.each(self.slept_ns).map(time);
+            let each = match self.unit.as_str() {
+                "" => String::new(),
+                unit => format!(" for each {unit}"),
+            };
             sentences.push(format!(
-                "Processes of {b} sleep {} in the kernel, of {a} {}.",
-                time(of_b),
-                time(of_a)
+                "Processes of {b} sleep {of_b} in the kernel{each}, of {a} {of_a}."
             ));
-            sentences.push(self.where_it_is(most, whole, "The largest part of that", &time));
+            let subject = "The largest part of that";
+            sentences.push(self.where_it_is(most, self.slept_ns, subject, &time));
         }
         sentences.join(" ")
+    }
+
+    /// The subsystems with the largest differences; none if no subsystem differs.
+    fn by_subsystem(&self) -> Option<String> {
+        let difference = |one: &Subsystem| {
+            let [a, b] = self.each(one.blocks);
+            b - a
+        };
+        let mut all: Vec<(&str, f64)> = self
+            .subsystems
+            .iter()
+            .map(|one| (one.subsystem.as_str(), difference(one)))
+            .filter(|(_, difference)| *difference != 0.0)
+            .collect();
+        all.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()));
+        all.truncate(SUBSYSTEMS);
+        let named = all.iter().map(|(name, difference)| {
+            let sign = if *difference < 0.0 { "-" } else { "+" };
+            format!("{name} {sign}{}", show_each(difference.abs()))
+        });
+        let named: Vec<String> = named.collect();
+        (!named.is_empty()).then(|| format!("By subsystem: {}.", terms::list(&named)))
+    }
+
+    /// Figures of both, divided by their units.
+    fn each(&self, figures: [u64; 2]) -> [f64; 2] {
+        [0, 1].map(|side| figures[side] as f64 / self.units[side])
     }
 
     fn where_it_is(
         &self,
         most: &Concentrated,
-        whole: i64,
+        whole: [u64; 2],
         subject: &str,
-        show: &dyn Fn(u64) -> String,
+        show: &dyn Fn(f64) -> String,
     ) -> String {
-        let [a, b] = most.figures;
-        let difference = b.cast_signed() - a.cast_signed();
+        let difference = |figures| {
+            let [a, b] = self.each(figures);
+            b - a
+        };
+        let part = difference(most.figures);
         // A part may exceed the whole, if another part is in the other direction.
-        let share = difference as f64 / whole as f64;
+        let share = part / difference(whole);
         let share = if (0.0..=1.0).contains(&share) {
             format!(", {} of the difference", terms::percent(share))
         } else {
             String::new()
         };
-        let sign = if difference < 0 { "-" } else { "+" };
+        let sign = if part < 0.0 { "-" } else { "+" };
         let lacks = match most.figures {
             [0, _] => format!("; {} has no such call path", self.contenders[0]),
             [_, 0] => format!("; {} has no such call path", self.contenders[1]),
@@ -289,9 +394,17 @@ impl Functions {
         format!(
             "{subject} is in {} and below: {sign}{}{share}{lacks}.",
             most.path.last().map_or("", String::as_str),
-            show(difference.unsigned_abs()),
+            show(part.abs()),
         )
     }
+}
+
+/// A number of blocks that may be divided.
+fn show_each(blocks: f64) -> String {
+    if blocks >= 100.0 || blocks.fract() == 0.0 {
+        return terms::grouped(terms::whole(blocks));
+    }
+    terms::ratio(blocks)
 }
 
 /// The profile of a phase: of the parts that the kernel wrote, those that have as many blocks as the

@@ -15,6 +15,7 @@ fn profile(paths: &[(&str, u64, u64)]) -> Profile {
             name = format!("{name};{function}");
             caller = Some(*known.entry(name.clone()).or_insert_with(|| {
                 profile.functions.push(function.to_owned());
+                profile.sources.push(source_of(function).to_owned());
                 profile.paths.push(CallPath {
                     caller,
                     function: profile.functions.len() - 1,
@@ -28,6 +29,19 @@ fn profile(paths: &[(&str, u64, u64)]) -> Profile {
         own.slept_ns += slept_ns;
     }
     profile
+}
+
+/// The source files of some functions.
+fn source_of(function: &str) -> &str {
+    match function {
+        "vfs_unlink" => "fs/namei",
+        "a_unlink" => "fs/a/dir",
+        "b_unlink" => "fs/b/b_namei",
+        "find" => "lib/find_bit",
+        "b_worker" => "fs/b/journal",
+        "process_one_work" => "kernel/workqueue",
+        _ => "",
+    }
 }
 
 fn sample(blocks: u64) -> Sample {
@@ -52,6 +66,11 @@ fn sample(blocks: u64) -> Sample {
 }
 
 fn compared(moved: u64) -> Result<Functions, FunctionsError> {
+    compared_of(moved, [0, 0])
+}
+
+/// The same with these numbers of files.
+fn compared_of(moved: u64, files: [u64; 2]) -> Result<Functions, FunctionsError> {
     let a = profile(&[
         ("processes;vfs_unlink", 10, 0),
         ("processes;vfs_unlink;a_unlink", 100, 2_000),
@@ -65,7 +84,9 @@ fn compared(moved: u64) -> Result<Functions, FunctionsError> {
         ("kernel threads;process_one_work;b_worker", 700, 9_000),
         ("idle;sleep", 1, 0),
     ]);
-    let [measured_a, measured_b] = [sample(410 + moved), sample(850)];
+    let [mut measured_a, mut measured_b] = [sample(410 + moved), sample(850)];
+    measured_a.tally.files = files[0];
+    measured_b.tally.files = files[1];
     let [before, now_a, now_b] = [sample(5), sample(410), sample(850)];
     let other = profile(&[("processes;vfs_mkdir", 5, 0)]);
     let rest = profile(&[("processes;vfs_mkdir", 3, 0)]);
@@ -110,7 +131,8 @@ fn the_parts_add_up_to_the_whole_difference_and_the_largest_is_named() {
     assert_eq!(
         functions.sentence(),
         "b executes 2.07 times the kernel blocks of a in delete (850 against 410). The largest part is in \
-         kernel threads and below: +700; a has no such call path. Processes of b sleep 500 ns in the kernel, \
+         kernel threads and below: +700; a has no such call path. By subsystem: journal +700 and directories -260. Processes of b \
+         sleep 500 ns in the kernel, \
          of a 2.00 us. The largest part of that is in a_unlink and below: -2.00 us; b has no such call path."
     );
     let find = functions
@@ -125,6 +147,19 @@ fn the_parts_add_up_to_the_whole_difference_and_the_largest_is_named() {
         .find(|one| one.function == "vfs_unlink")
         .unwrap();
     assert_eq!((unlink.own, unlink.total), ([10, 10], [410, 150]));
+}
+
+#[test]
+fn sentences_divide_by_the_operations_of_each() {
+    let functions = compared_of(0, [10, 20]).unwrap();
+    assert_eq!(
+        functions.sentence(),
+        "b executes 1.04 times the kernel blocks of a in delete (42.5 against 41 for each file; 850 against \
+         410 in all). The largest part is in kernel threads and below: +35; a has no such call path. \
+         By subsystem: journal +35, directories -33 and paths and descriptors -0.50. \
+         Processes of b sleep 25 ns in the kernel for each file, of a 200 ns. The largest part of that is in \
+         a_unlink and below: -200 ns; b has no such call path."
+    );
 }
 
 #[test]
@@ -152,4 +187,21 @@ fn the_picture_names_every_function_with_exact_counts() {
         flame::folded(&functions).lines().next(),
         Some("kernel_threads;process_one_work;b_worker 0 700")
     );
+}
+
+#[test]
+fn the_firefox_profiler_gets_the_blocks_of_each_and_their_difference() {
+    let functions = compared(0).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&firefox::json(&functions)).unwrap();
+    let mut tracks = Vec::new();
+    for thread in json["threads"].as_array().unwrap() {
+        let weights = thread["samples"]["weight"].as_array().unwrap();
+        let sum: i64 = weights.iter().map(|weight| weight.as_i64().unwrap()).sum();
+        tracks.push((thread["name"].as_str().unwrap(), sum));
+    }
+    assert_eq!(tracks, [("a", 410), ("b", 850), ("b minus a", 440)]);
+    let text = json.to_string();
+    for name in ["process_one_work", "b_worker", "\"journal\""] {
+        assert!(text.contains(name), "{name}");
+    }
 }

@@ -1,6 +1,7 @@
 //! Two profiles as one tree of calls, joined by the names of functions.
 
-use super::{Callee, Concentrated, Function, Parting};
+use super::subsystems::{OTHER, subsystem};
+use super::{Callee, Concentrated, Function, Parting, Subsystem};
 use fsdyno_model::profile::{CallPath, PathWork, Profile};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -18,6 +19,8 @@ pub struct Tree {
 #[derive(Debug, Clone, Default)]
 pub struct Node {
     pub function: String,
+    /// Its source file, without the end of its name; empty if it is not known.
+    pub source: String,
     /// By the name of the function.
     pub callees: BTreeMap<String, usize>,
     /// Whether the contender has this path.
@@ -38,6 +41,9 @@ impl Tree {
             for path in &profile.paths {
                 let caller = path.caller.map_or(0, |caller| places[caller]);
                 let at = tree.callee(caller, &profile.functions[path.function]);
+                tree.nodes[at]
+                    .source
+                    .clone_from(&profile.sources[path.function]);
                 tree.nodes[at].own[side] += path.own;
                 tree.nodes[at].present[side] = true;
                 places.push(at);
@@ -176,6 +182,43 @@ impl Tree {
         functions
     }
 
+    /// The blocks of each subsystem; none if the source of no function is known.
+    pub fn subsystems(&self, executors: &[&str]) -> Vec<Subsystem> {
+        if self.nodes.iter().all(|node| node.source.is_empty()) {
+            return Vec::new();
+        }
+        let mut all: BTreeMap<&'static str, [u64; 2]> = BTreeMap::new();
+        for top in self.executors(executors) {
+            self.join(top, OTHER, &mut all);
+        }
+        let of = |(name, blocks): (&'static str, _)| Subsystem {
+            subsystem: name.to_owned(),
+            blocks,
+        };
+        let mut subsystems: Vec<Subsystem> = all.into_iter().map(of).collect();
+        subsystems.retain(|one| one.blocks != [0, 0]);
+        // Stable: equal ones stay in the order of the alphabet.
+        subsystems.sort_by_key(|one| Reverse(one.blocks[0].abs_diff(one.blocks[1])));
+        subsystems
+    }
+
+    fn join(&self, at: usize, of_caller: &'static str, all: &mut BTreeMap<&'static str, [u64; 2]>) {
+        let node = &self.nodes[at];
+        let is_executor = self.nodes[0].callees.get(&node.function) == Some(&at);
+        let own = if is_executor {
+            OTHER
+        } else {
+            subsystem(&node.source).unwrap_or(of_caller)
+        };
+        let blocks = all.entry(own).or_default();
+        for side in [0, 1] {
+            blocks[side] += node.own[side].blocks;
+        }
+        for callee in node.callees.values() {
+            self.join(*callee, own, all);
+        }
+    }
+
     fn sum<'a>(
         &'a self,
         at: usize,
@@ -208,15 +251,18 @@ impl Tree {
 /// Several parts of one phase as one profile.
 pub fn joined(parts: &[Profile]) -> Profile {
     let mut whole = Profile::default();
-    let mut functions: HashMap<String, usize> = HashMap::new();
+    let mut functions: HashMap<(String, String), usize> = HashMap::new();
     let mut paths: HashMap<(Option<usize>, usize), usize> = HashMap::new();
     for part in parts {
         whole.lost += part.lost;
         let mut places = Vec::with_capacity(part.paths.len());
         for path in &part.paths {
             let name = &part.functions[path.function];
-            let function = *functions.entry(name.clone()).or_insert_with(|| {
+            let source = &part.sources[path.function];
+            let key = (name.clone(), source.clone());
+            let function = *functions.entry(key).or_insert_with(|| {
                 whole.functions.push(name.clone());
+                whole.sources.push(source.clone());
                 whole.functions.len() - 1
             });
             let caller = path.caller.map(|caller| places[caller]);

@@ -216,7 +216,7 @@ struct Pair<'a> {
 }
 
 /// The contender with this label; without its state (`ext4 fill=80%`) if only one contender has it.
-fn place(set: &ResultSet, label: &str) -> Result<usize, WhyError> {
+pub(crate) fn place(set: &ResultSet, label: &str) -> Result<usize, WhyError> {
     let contenders = &set.run.plan.contenders;
     let found = contenders.iter().position(|one| one.label == label);
     let without_state = || {

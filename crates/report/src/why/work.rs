@@ -18,9 +18,9 @@ const MAX_THREADS: usize = 3;
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Unit {
     /// `2 KiB write`, `file`, `MiB`; empty if it is not divided.
-    name: String,
+    pub name: String,
     /// The number of these units in a sample.
-    count: f64,
+    pub count: f64,
 }
 
 impl Unit {
@@ -53,6 +53,17 @@ impl Unit {
                 count: bytes as f64 / BYTES_FROM as f64,
             },
         }
+    }
+
+    /// Those of two samples whose counts are compared: undivided if their units differ.
+    pub fn common(units: [Self; 2]) -> [Self; 2] {
+        if units[0].name == units[1].name {
+            return units;
+        }
+        units.map(|_| Self {
+            name: String::new(),
+            count: 1.0,
+        })
     }
 
     /// `for each 2 KiB write`, or `in the phase`.

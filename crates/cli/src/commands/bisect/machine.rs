@@ -98,10 +98,15 @@ impl Here<'_> {
         Ok(Plan { decides, ..plan })
     }
 
+    /// Whether kernels count their work: in virtual time, with a model processor.
+    pub fn counts(&self) -> bool {
+        let is_charged = self.search.cell.cpu.as_deref() != Some(Path::new(FREE));
+        is_charged && !is_paired(self.metric())
+    }
+
     /// Whether the kernel must count its work.
     fn must_count(&self) -> bool {
-        let is_charged = self.search.cell.cpu.as_deref() != Some(Path::new(FREE));
-        *self.metric() == FigureName::BLOCKS || (is_charged && !is_paired(self.metric()))
+        *self.metric() == FigureName::BLOCKS || self.counts()
     }
 
     /// Builds the kernel of a commit; the inner error is that of the commit.

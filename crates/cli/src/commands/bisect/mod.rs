@@ -10,6 +10,7 @@ mod summary;
 pub use args::BisectArgs;
 
 use crate::commands::jobs::compile_jobs;
+use crate::commands::profiling;
 use crate::commands::run::check_early;
 use crate::exit::{CliError, Code};
 use crate::output;
@@ -17,12 +18,14 @@ use bench::{Recorded, interrupted};
 use fsdyno_guests::kernels::Repository;
 use fsdyno_host::signals;
 use fsdyno_model::{CancelToken, FigureName};
+use fsdyno_report::functions::repeated_of;
 use fsdyno_run::bisect::{Bench as _, Judged};
 use fsdyno_run::bisect::{Change, Figures, Found, Question, Role, Step, Tried, is_paired};
+use fsdyno_store::Store;
 use kept::{AttemptResult, CellSettings, Kept, Search};
 use machine::{Here, git_error};
 use std::path::{Path, PathBuf};
-use summary::Guilty;
+use summary::{Guilty, functions_text};
 
 /// The model disk, unless another one is named.
 const DEFAULT_DISK: &str = "sata-ssd";
@@ -207,6 +210,8 @@ fn searched(search: &Search, bench: &mut Recorded<'_, Here<'_>>) -> Result<(), C
             _ => String::new(),
         })
     };
+    let runs = [run(&before)?, run(&commit)?];
+    let functions = functions(search, &bench.machine, &runs)?;
     let guilty = Guilty {
         search,
         about: &about(&commit)?,
@@ -214,7 +219,8 @@ fn searched(search: &Search, bench: &mut Recorded<'_, Here<'_>>) -> Result<(), C
         before: &about(&before)?,
         figures_before: &figures_before,
         figures: &figures,
-        runs: [run(&before)?, run(&commit)?],
+        functions,
+        runs,
         builds: bench.steps as usize,
     };
     let text = guilty.text();
@@ -224,6 +230,29 @@ fn searched(search: &Search, bench: &mut Recorded<'_, Here<'_>>) -> Result<(), C
         fsdyno_files::Existing::Replace,
     )?;
     output::bytes(text.as_bytes())
+}
+
+/// The functions whose counts the commit changed, as text; the reason why they are not known if they could
+/// not be profiled. Empty for kernels that count nothing.
+fn functions(search: &Search, here: &Here<'_>, runs: &[String; 2]) -> Result<String, CliError> {
+    if !here.counts() {
+        return Ok(String::new());
+    }
+    let store = Store::open_existing_read_only(here.store)?;
+    let sets = [store.load(&runs[0])?, store.load(&runs[1])?];
+    let of = |set| repeated_of(set, &search.cell.fs, &search.cell.phase).map_err(CliError::failure);
+    let (Some(one), Some(other)) = (of(&sets[0])?, of(&sets[1])?) else {
+        return Ok(String::new());
+    };
+    let run = format!("{} and {}", runs[0], runs[1]);
+    let pair = [(&sets[0], &one), (&sets[1], &other)];
+    match profiling::compare(&run, pair, here.stop) {
+        Ok(functions) => Ok(functions_text(&functions)),
+        Err(error) if error.code == Code::Interrupted => Err(error),
+        Err(error) => Ok(format!(
+            "The functions that changed are not known: {error}\n"
+        )),
+    }
 }
 
 /// The reason why no commit was found.

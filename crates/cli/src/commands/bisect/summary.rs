@@ -7,6 +7,7 @@ use fsdyno_model::figures::NANOSECONDS;
 use fsdyno_model::step::shell_line;
 use fsdyno_model::units::three_digits;
 use fsdyno_model::{FigureName, Nanos, printable};
+use fsdyno_report::functions::{Function, Functions};
 use fsdyno_run::bisect::{Figures, is_paired};
 use std::fmt::Write as _;
 
@@ -67,6 +68,29 @@ fn precise(ratio: f64) -> String {
     }
 }
 
+/// The functions whose own blocks changed, the largest change first.
+pub fn functions_text(functions: &Functions) -> String {
+    let changed = |one: &&Function| one.own[0] != one.own[1];
+    let all: Vec<&Function> = functions.functions.iter().filter(changed).collect();
+    let mut text = String::from("Kernel blocks of functions before and after, without callees:\n");
+    for one in all.iter().take(COUNTERS) {
+        let [before, after] = one.own;
+        let change = match one.total {
+            [_, 0] => "gone".to_owned(),
+            _ => ratio(before as f64, after as f64),
+        };
+        let name = printable(&one.function);
+        let _ = writeln!(text, "  {name:<36} {before:>12} {after:>12}  {change}");
+    }
+    match all.len().saturating_sub(COUNTERS) {
+        _ if all.is_empty() => {
+            "No function of the kernel executed more or fewer blocks.\n".to_owned()
+        }
+        0 => text,
+        left_out => text + &format!("  and {left_out} that changed less\n"),
+    }
+}
+
 pub struct Guilty<'a> {
     pub search: &'a Search,
     pub about: &'a About,
@@ -75,6 +99,8 @@ pub struct Guilty<'a> {
     pub before: &'a About,
     pub figures_before: &'a Figures,
     pub figures: &'a Figures,
+    /// The functions whose counts changed, as text; empty if nothing is known of them.
+    pub functions: String,
     /// The runs of both in the store.
     pub runs: [String; 2],
     /// The release of the kernel.
@@ -95,7 +121,13 @@ impl Guilty<'_> {
             printable(subject),
             printable(author)
         );
-        let _ = writeln!(text, "{}\n\n{}", self.change(), self.counters());
+        let _ = writeln!(
+            text,
+            "{}\n\n{}\n{}",
+            self.change(),
+            self.counters(),
+            self.functions
+        );
         for line in self.changes.lines() {
             let _ = writeln!(text, "  {}", printable(line.trim()));
         }
@@ -253,7 +285,7 @@ impl Guilty<'_> {
                 disk.display()
             )),
             limits(&self.search.metric),
-            self.counters(),
+            self.counters() + &self.functions,
             self.search.version,
             self.reproducer(),
         )

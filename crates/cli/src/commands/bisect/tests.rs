@@ -229,6 +229,7 @@ fn the_result_names_commit_counters_reproducer_and_a_mail() {
         before: &about("aaa", "before"),
         figures_before: &figures(50, 2_000_000),
         figures: &figures(5000, 3_000_000),
+        functions: "  x_flush 10 900\n".to_owned(),
         runs: ["one".to_owned(), "two".to_owned()],
         builds: 8,
     };
@@ -237,6 +238,7 @@ fn the_result_names_commit_counters_reproducer_and_a_mail() {
         "bbb0000",
         "flushes 50 -> 5000 (x 100)",
         "fs/x.c | 2 +-",
+        "x_flush 10 900",
         "fsdyno compare one two",
         "locks between processors",
         "#regzbot introduced: bbb0000",

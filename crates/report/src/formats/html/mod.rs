@@ -230,6 +230,9 @@ impl Page {
                     self.drawings.write(&mut self.html, chart);
                 }
             }
+            Block::Flame(svg) => {
+                let _ = writeln!(self.html, "<figure class=\"functions\">\n{svg}</figure>");
+            }
             Block::Code(text) => {
                 let _ = writeln!(self.html, r#"<pre class="copy">{}</pre>"#, escape(text));
             }

@@ -146,7 +146,7 @@ impl<'a> Screen<'a> {
             Block::Fold(fold) => self.fold(fold, level),
             Block::Section(section) => self.section(section, level),
             Block::Only(_, blocks) => self.blocks(blocks, level),
-            Block::Charts(_) => {}
+            Block::Charts(_) | Block::Flame(_) => {}
         }
     }
 
