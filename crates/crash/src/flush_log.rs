@@ -107,7 +107,7 @@ impl WindowStates<'_> {
 fn describe(change: &Change) -> String {
     let kind = match (&change.data, change.fua) {
         (Data::Bytes(_), false) => "write",
-        (Data::Bytes(_), true) => "write with FUA",
+        (Data::Bytes(_), true) => "durable write",
         (Data::Zeros { .. }, _) => "write of zeros",
         (Data::Discarded { .. }, _) => "discard",
     };
@@ -184,7 +184,7 @@ mod tests {
                 "request 2, flush: completed at event 5; what completed before event 3 is durable",
                 "request 3, write, 8 sectors at 24: dropped; completed at event 7; no flush after \
                  that has completed",
-                "request 4, write with FUA, 8 sectors at 32: kept; in flight",
+                "request 4, durable write, 8 sectors at 32: kept; in flight",
                 "the power was cut after event 9",
             ]
         );

@@ -1,8 +1,8 @@
 //! The requests of a trace, and its windows: the times between two moments at which data becomes
 //! durable.
 //!
-//! A flush makes durable what had completed when it was submitted. A write with FUA is durable when
-//! it completes. Within a window nothing becomes durable, so its end permits every state that its
+//! A flush makes durable what had completed when it was submitted. A write with FUA, or
+//! to a disk that loses no completed write, is durable when it completes. Within a window nothing becomes durable, so its end permits every state that its
 //! earlier moments permit, and the most has been promised there.
 
 use crate::trace::{Data, SECTOR, Trace, TraceEvent};

@@ -194,6 +194,11 @@ impl Disk {
         self.volatile
     }
 
+    /// Whether a completed write survives a power cut without a flush.
+    pub fn keeps_writes(&self) -> bool {
+        self.cache_survives || !self.volatile
+    }
+
     /// The outcome of volatile writes at a power cut, as configured in the faults. It is the default
     /// when the caller gives none.
     pub fn remains(&self) -> Remains {

@@ -109,6 +109,10 @@ fn a_search_finds_what_a_disk_loses_without_flushes_and_nothing_with_them() {
     assert!(again.out.contains(message), "{}", again.out);
     let wrong = explore(&home, &kernel, &["--fs", CARELESS, "--again", "0:99/c2/0"]);
     assert_eq!(wrong.code, Some(2), "{}", wrong.err);
+
+    // A disk without a volatile cache loses no completed write.
+    let kept = explore(&home, &kernel, &["--fs", CARELESS, "--disk", "gp3"]);
+    assert_eq!(kept.code, Some(0), "{}{}", kept.out, kept.err);
     home.assert_no_guest();
 }
 

@@ -54,7 +54,7 @@ pub(crate) struct ServedDiskReport {
     pub(crate) phases: Phases,
     /// The reason why its block trace is incomplete.
     pub(crate) warning: Option<Warning>,
-    /// Whether it has a volatile cache.
+    /// Whether it has a volatile cache that a power cut empties.
     pub(crate) volatile: bool,
 }
 
@@ -65,7 +65,7 @@ impl ServedDiskReport {
         let recorder = disk.take_recorder();
         Self {
             served,
-            volatile: disk.is_volatile(),
+            volatile: !disk.keeps_writes(),
             phases: recorder
                 .iter()
                 .flat_map(|recorder| recorded::phases(recorder, number))
@@ -110,9 +110,10 @@ impl DiskBuilder {
         Self { placement, ..self }
     }
 
-    /// Whether its disks have a volatile write cache.
-    pub(crate) fn is_volatile(&self) -> bool {
-        self.profile.is_volatile()
+    /// Whether a completed write survives a power cut without a flush.
+    pub(crate) fn keeps_writes(&self) -> bool {
+        let faults = self.faults.as_ref();
+        self.profile.keeps_writes() || faults.is_some_and(|one| one.power_cut.cache_survives)
     }
 
     /// A builder for the disk of a plan. The error is a message.

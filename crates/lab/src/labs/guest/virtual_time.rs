@@ -47,7 +47,7 @@ const GONE: Duration = Duration::from_secs(2);
 pub(super) struct TimedDisks {
     pub calendar: UnixListener,
     pub calendar_disks: Vec<CalendarDisk>,
-    /// Whether they have volatile caches.
+    /// Whether they have volatile caches that a power cut empties.
     pub volatile: bool,
 }
 
@@ -70,7 +70,7 @@ impl TimedDisks {
         Ok(Self {
             calendar,
             calendar_disks,
-            volatile: disk.is_volatile(),
+            volatile: !disk.keeps_writes(),
         })
     }
 

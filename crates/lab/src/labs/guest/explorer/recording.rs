@@ -8,11 +8,13 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The recording of a disk. Clones are the same recording.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(super) struct Recording(Arc<Mutex<State>>);
 
 #[derive(Debug, Default)]
 struct State {
+    /// Whether a completed write survives a power cut without a flush.
+    keeps_writes: bool,
     /// Requests in flight, by their place in the order of submissions.
     in_flight: BTreeSet<u64>,
     /// None while nothing is recorded.
@@ -30,6 +32,14 @@ struct Events {
 }
 
 impl Recording {
+    /// `keeps_writes`: on this disk, a completed write survives a power cut without a flush.
+    pub fn new(keeps_writes: bool) -> Self {
+        Self(Arc::new(Mutex::new(State {
+            keeps_writes,
+            ..State::default()
+        })))
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -101,7 +111,8 @@ impl Sink for Recording {
             Record::Submitted { order, request, .. } => {
                 state.in_flight.insert(*order);
                 if let Some(events) = &mut state.events {
-                    events.submitted(*order, *request);
+                    let fua = request.fua || state.keeps_writes;
+                    events.submitted(*order, Request { fua, ..*request });
                 }
             }
             Record::Payload { order, bytes } => {
@@ -149,7 +160,7 @@ mod tests {
         let profile = Profile::named(Path::new("null")).unwrap();
         let memory = Box::new(Memory::new());
         let mut disk = Disk::new(&profile, Some(Bytes(1 << 20)), memory, Faults::none());
-        let recording = Recording::default();
+        let [recording, keeping] = [false, true].map(Recording::new);
         let sink = Box::new(recording.clone());
         disk.record(Recorder::to(sink, Payloads::Kept));
         let mut submit = |request, byte: u8| {
@@ -186,5 +197,12 @@ mod tests {
             ]
         );
         assert_eq!(recording.stop(), Trace::default());
+        // Writes to a disk that loses none are durable when they complete.
+        disk.record(Recorder::to(Box::new(keeping.clone()), Payloads::Kept));
+        keeping.start();
+        disk.submit(Nanos(0), Request::new(0, Kind::Write, 9, 1), |into| into.fill(3))
+            .unwrap();
+        let kept = keeping.stop().events;
+        assert_eq!(kept, [write(0, 9, Data::Bytes(Arc::from([3; 512])), true)]);
     }
 }

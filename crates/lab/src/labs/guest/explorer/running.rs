@@ -144,7 +144,9 @@ impl Running {
         write_task(scratch.path(), &Task::Explore { contender }).map_err(failed)?;
         let (orders, next) = channel();
         let (answered, replies) = channel();
-        let (image, recording) = (Image::new(empty.clone()), Recording::default());
+        let builder = DiskBuilder::of(model).map_err(failed)?;
+        let image = Image::new(empty.clone());
+        let recording = Recording::new(builder.keeps_writes());
         let stop = CancelToken::new();
         let commands = Arc::new(AtomicU64::new(0));
         let instant = Arc::new(AtomicBool::new(true));
@@ -168,7 +170,6 @@ impl Running {
             stop: stop.clone(),
         };
         let size = Bytes(empty.bytes());
-        let builder = DiskBuilder::of(model).map_err(failed)?;
         let tested = builder.over(Box::new(image.clone()), (0, size));
         let mut tested = tested.with_contents_at_submission().with_instant(instant);
         let sink = Box::new(recording.clone());

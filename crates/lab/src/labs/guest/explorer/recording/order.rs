@@ -53,7 +53,7 @@ impl Watched {
     fn new(profile: &Profile) -> Self {
         let memory = Box::new(Memory::new());
         let mut disk = Disk::new(profile, Some(Bytes(1 << 20)), memory, Faults::none());
-        let recording = Recording::default();
+        let recording = Recording::new(false);
         disk.record(Recorder::to(Box::new(recording.clone()), Payloads::Kept));
         recording.start();
         Self {
