@@ -919,6 +919,25 @@ mod tests {
     }
 
     #[test]
+    fn nothing_is_analysed_after_the_end() {
+        let run = run_info(Plan {
+            contenders: plan(1, 1, 3).contenders,
+            ..adaptive_run().plan
+        });
+        let mut seen = Vec::new();
+        let listener = &mut |event: &Event| {
+            if let Event::Looked { blocks, of, .. } = event {
+                seen.push((*blocks, *of));
+            }
+            Ok::<(), Infallible>(())
+        };
+        let (left, stop) = (remaining(&run, &[]), CancelToken::new());
+        let labs = &mut [quick(&[1.0])];
+        conduct(&run, &[], &left, labs, &stop, listener).unwrap();
+        assert_eq!(seen, [(3, 0)]);
+    }
+
+    #[test]
     fn the_named_figure_alone_decides_how_long_a_run_measures() {
         let deciding = DecidingFigure {
             phase: "copy".to_owned(),

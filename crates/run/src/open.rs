@@ -27,6 +27,12 @@ struct Needed {
     phases: Vec<Vec<bool>>,
 }
 
+impl Needed {
+    fn is_nothing(&self) -> bool {
+        !self.contenders.iter().flatten().any(|needed| *needed)
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InterimAnalysis {
     /// Number of complete blocks.
@@ -67,7 +73,9 @@ impl Open {
     pub fn interim_analysis(&mut self, block: u32) -> Option<InterimAnalysis> {
         let set = self.so_far.as_ref()?;
         let due = *self.analyses.iter().rev().find(|at| **at <= block)?;
-        if self.decided.as_ref().is_some_and(|(at, _)| *at == due) {
+        let decided = self.decided.as_ref();
+        // Once nothing is needed, no further block is measured.
+        if decided.is_some_and(|(at, needed)| *at == due || needed.is_nothing()) {
             return None;
         }
         let needed = needed(set, due);

@@ -109,9 +109,12 @@ impl Screen {
                 } else {
                     "measuring continues"
                 };
-                self.print(&format!(
-                    "after {blocks} blocks {open} of {of} comparisons are inconclusive: {what}"
-                ));
+                self.print(&match of {
+                    0 => format!("after {blocks} blocks the run ends: nothing is compared"),
+                    of => format!(
+                        "after {blocks} blocks {open} of {of} comparisons are inconclusive: {what}"
+                    ),
+                });
             }
             Event::RunEnded { .. } => self.drawn = None,
         }
