@@ -43,11 +43,16 @@ fn in_directories(home: &Home, names: &[&str], command: &str, more: &str) -> Vec
     words
 }
 
-/// A command that is slow every second time. In random order, neither directory is faster.
+/// A command that is slow in every second block of a directory, by turns: neither of both is faster.
 fn alternating(home: &Home) -> String {
-    let count = home.path("count").display().to_string();
-    fs::write(&count, "0").unwrap();
-    format!("n=$(cat {count}); echo $((n+1)) >{count}; test $((n%2)) = 0 || sleep 0.05")
+    for (name, count) in TWO.iter().zip(["0", "1"]) {
+        fs::write(home.path(name), count).unwrap();
+    }
+    let [one, two] = TWO.map(|name| home.path(name).display().to_string());
+    format!(
+        "case {{dir}} in */one/*) c={one};; *) c={two};; esac; n=$(cat $c); echo $((n+1)) >$c; \
+         test $((n%2)) = 0 || sleep 0.05"
+    )
 }
 
 fn cells(result: &Value) -> &[Value] {
