@@ -1,7 +1,7 @@
 //! The arguments of `advise`.
 
 use crate::args::{multiple, report_format, unknown};
-use clap::Args;
+use clap::{ArgAction, Args};
 use fsdyno_model::{KernelChoice, Nanos, StateClass};
 use fsdyno_report::Format;
 use fsdyno_run::advise::Feature;
@@ -18,9 +18,10 @@ const CHOICE: &str = "Choice";
 const BUDGET: Nanos = Nanos(300_000_000_000);
 
 /// The settings that an advice that resumes does not take: they are those of its question.
-const OF_QUESTION: [&str; 15] = [
+const OF_QUESTION: [&str; 16] = [
     "suite",
     "phases",
+    "work",
     "dataset",
     "workload_trace",
     "scale",
@@ -45,6 +46,12 @@ pub struct AdviseArgs {
     #[arg(long, value_name = "LIST", value_delimiter = ',', conflicts_with = "workload_trace",
           help_heading = WORKLOAD)]
     pub phases: Vec<String>,
+    /// Workload file (`fsdyno work`), instead of a suite; repeatable
+    #[arg(long, value_name = "FILE", action = ArgAction::Append,
+          conflicts_with_all = ["suite", "phases", "dataset", "workload_trace"],
+          help_heading = WORKLOAD)]
+    #[serde(default)]
+    pub work: Vec<PathBuf>,
     /// Dataset instead of the suite's: a name, tree:DIR, {tar,file,trace}:FILE
     #[arg(long, value_name = "DATASET", conflicts_with = "workload_trace",
           help_heading = WORKLOAD)]
@@ -54,8 +61,8 @@ pub struct AdviseArgs {
     pub workload_trace: Option<PathBuf>,
     /// Size of generated datasets as a multiple of full size
     ///
-    /// The default is 0.1 in virtual time, and that of the suite in real time. In virtual time the
-    /// contenders are measured also with 4 and 16 times the work.
+    /// The default is 0.1 in virtual time (with --work 1), and that of the suite in real time. In
+    /// virtual time the contenders are measured also with 4 and 16 times the work.
     #[arg(long, value_name = "X", value_parser = multiple, help_heading = WORKLOAD)]
     pub scale: Option<f64>,
     /// Parameter of a kind of phase: mail.messages=20000; may be repeated

@@ -444,6 +444,7 @@ pub fn options(
         suite: args.suite.clone(),
         contenders: contenders.iter().map(Into::into).collect(),
         phases: args.phases.clone(),
+        work: args.work.clone(),
         dataset: args.dataset.clone(),
         workload_trace: args.workload_trace.clone(),
         scale: args.scale,
@@ -455,9 +456,9 @@ pub fn options(
     if !in_guest {
         return common;
     }
-    let generated = args.workload_trace.is_none();
+    let has_a_size = args.workload_trace.is_some() || !args.work.is_empty();
     RunOptions {
-        scale: common.scale.or_else(|| generated.then_some(SCALE)),
+        scale: common.scale.or_else(|| (!has_a_size).then_some(SCALE)),
         lab: Some(LabChoice::Uml),
         disk: Some(disk.unwrap_or(Path::new(DISK)).to_owned()),
         guest_kernel: args.guest_kernel.clone(),

@@ -59,7 +59,7 @@ fn the_commands_name_each_device_of_the_layout() {
 }
 
 #[test]
-fn the_figures_decide_the_draws_of_virtual_time_and_a_recording_has_its_own_size() {
+fn the_figures_decide_the_draws_of_virtual_time_and_work_of_the_user_has_its_own_size() {
     let contenders = [Contender::plain("ext4")];
     let virtual_time = options(&parsed(&[]), None, &contenders, true);
     assert_eq!(virtual_time.repeats, None);
@@ -67,6 +67,8 @@ fn the_figures_decide_the_draws_of_virtual_time_and_a_recording_has_its_own_size
     assert_eq!(virtual_time.lab, Some(LabChoice::Uml));
     let recorded = options(&parsed(&["--workload-trace", "a"]), None, &contenders, true);
     assert_eq!(recorded.scale, None);
+    let own = options(&parsed(&["--work", "mail.toml"]), None, &contenders, true);
+    assert_eq!((own.scale, own.work), (None, vec!["mail.toml".into()]));
     let real = options(&parsed(&[]), None, &contenders, false);
     assert_eq!((real.repeats, real.disk), (None, None));
     assert_eq!(real.lab, Some(LabChoice::Host));
