@@ -25,6 +25,7 @@ pub mod phase;
 mod profiling;
 pub mod published;
 pub mod record;
+pub mod released;
 pub mod rendering;
 pub mod report;
 pub mod rerun;
