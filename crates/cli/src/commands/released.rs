@@ -30,23 +30,32 @@ pub fn open_released(
         let what = path.metadata();
         what.is_ok_and(|about| about.file_type().is_block_device())
     };
-    let (devices, files): (Vec<&PathBuf>, Vec<&PathBuf>) =
-        paths.iter().partition(|path| is_device(path));
-    // The guard runs before the devices are opened for writing, because udev reacts to that.
-    let mut released = match &devices[..] {
-        [] => Vec::new(),
-        devices => {
-            let devices: Vec<PathBuf> = devices.iter().map(|path| (*path).clone()).collect();
-            guard::release(&devices, &consents, Bytes(0)).map_err(refused)?
-        }
+    let devices: Vec<PathBuf> = paths
+        .iter()
+        .filter(|path| is_device(path))
+        .cloned()
+        .collect();
+    if !(devices.is_empty() || devices.len() == paths.len()) {
+        return Err(CliError::usage(
+            "devices and files together: the kernel mounts devices only",
+        ));
+    }
+    // The guard runs before devices are opened for writing, because udev reacts to that.
+    let released = match &devices[..] {
+        [] => None,
+        devices => Some(guard::release(devices, &consents, Bytes(0)).map_err(refused)?),
     };
     let opened: Vec<(File, u64)> = paths.iter().map(open).collect::<Result<_, _>>()?;
-    for (path, (file, _)) in paths.iter().zip(&opened) {
-        if files.contains(&path) {
-            let file = guard::release_file(file, path, &consents).map_err(refused)?;
-            released.push(file);
-        } else if !released.iter().any(|device| device.is(file)) {
-            let device = path.display();
+    let released = if let Some(released) = released {
+        released
+    } else {
+        let files = opened.iter().zip(paths);
+        let files: Vec<(&File, &Path)> = files.map(|((file, _), path)| (file, &**path)).collect();
+        guard::release_files(&files, &consents).map_err(refused)?
+    };
+    for (device, (file, _)) in devices.iter().zip(&opened) {
+        if !released.iter().any(|released| released.is(file)) {
+            let device = device.display();
             let message =
                 format!("cannot write {device}: the path changed to another device. Try again.");
             return Err(CliError::new(Code::Refused, message));
