@@ -127,6 +127,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
             "age",
             "phase",
             "ufs",
+            "bcachefs",
             "selftest",
             "clean",
             "completions",
@@ -262,6 +263,8 @@ pub enum Command {
     },
     /// Crash tests: cut the power of guests that write, and check what survives
     Crash(commands::crash::CrashArgs),
+    /// Make and check bcachefs without its tools
+    Bcachefs(commands::bcachefs::BcachefsArgs),
     /// Make and check UFS1 and UFS2 on devices or in files
     Ufs(commands::ufs::UfsArgs),
     /// Make an empty UFS1 or UFS2 on a device or in a file; erases its content

@@ -408,6 +408,17 @@ const ALL: &[Examples] = &[
     ),
     ("ufs check", &[("ufs check ufs.img", "check it")]),
     (
+        "bcachefs make",
+        &[(
+            "bcachefs make --replicas=2 a.img b.img",
+            "make a bcachefs with two copies of everything",
+        )],
+    ),
+    (
+        "bcachefs check",
+        &[("bcachefs check /dev/loop0", "check it")],
+    ),
+    (
         "lab list",
         &[("lab list", "list the labs, and the file systems of each")],
     ),

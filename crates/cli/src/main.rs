@@ -116,6 +116,7 @@ fn dispatch(cli: &Cli) -> Result<Code, CliError> {
         Command::Crash(args) => return commands::crash::crash(args, &store()?),
         Command::Fsck(args) => return commands::ufs::check(args),
         Command::Ufs(args) => return commands::ufs::ufs(&args.command),
+        Command::Bcachefs(args) => return commands::bcachefs::bcachefs(&args.command),
         Command::Lab(args) => return commands::lab::lab(&args.command),
         Command::Disk(args) => return commands::disk::disk(&args.command),
         Command::Cpu(args) => return commands::cpu::cpu(args),

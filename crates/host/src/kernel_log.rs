@@ -20,6 +20,10 @@ impl KernelLog {
         Self(log.filter(|log| seek(log, SeekFrom::End(0)).is_ok()))
     }
 
+    pub fn is_readable(&self) -> bool {
+        self.0.is_some()
+    }
+
     /// The warnings, and worse, since then or since the last call.
     pub fn warnings(&self) -> Vec<String> {
         let mut lines = Vec::new();

@@ -37,12 +37,15 @@ pub fn commands(contender: &Contender, devices: &[String], directory: &Path) -> 
     let mount = fs.mount(contender, &devices, directory);
     let mounted = mount.into_iter().find_map(|step| match step {
         Step::Mount {
-            fstype, options, ..
-        } => Some((fstype, options)),
+            fstype,
+            source,
+            options,
+            ..
+        } => Some((fstype, source, options)),
         _ => None,
     });
     // The programs of a pool mount it themselves.
-    if let Some((fstype, mut options)) = mounted {
+    if let Some((fstype, source, mut options)) = mounted {
         // The members of a pool are found by its UUID.
         options.retain(|option| !foreign.contains(&key(option)));
         let options = match &options[..] {
@@ -52,9 +55,14 @@ pub fn commands(contender: &Contender, devices: &[String], directory: &Path) -> 
         let (device, directory) = (devices.first().map_or("", |one| one), directory.display());
         let pass = fs.facts().pass;
         lines.push(format!("mkdir -p {directory}"));
-        lines.push(format!("ID=$(blkid -s UUID -o value {device})"));
+        let mut source = source;
+        // The kernel does not search for the members that the source names.
+        if source == device {
+            lines.push(format!("ID=$(blkid -s UUID -o value {device})"));
+            "UUID=$ID".clone_into(&mut source);
+        }
         lines.push(format!(
-            "echo \"UUID=$ID {directory} {fstype} {options} 0 {pass}\" >> /etc/fstab"
+            "echo \"{source} {directory} {fstype} {options} 0 {pass}\" >> /etc/fstab"
         ));
         lines.push(format!("mount {directory}"));
     }

@@ -158,12 +158,10 @@ fn a_btrfs_pool_stripes_data_and_names_its_members() {
 #[test]
 fn bcachefs_commands_name_all_devices() {
     insta::assert_snapshot!(lines("bcachefs[--compression=lz4]@pool2:noatime"), @r#"
-    make: bcachefs format --force --compression=lz4 "$LOOP0" "$LOOP1"
+    make: fsdyno bcachefs make --compression=lz4 "$LOOP0" "$LOOP1"
     mount: mount -i -t bcachefs -o noatime "$LOOP0:$LOOP1" /mnt/t
-    bcachefs show-super: bcachefs show-super "$LOOP0"
-    bcachefs fs usage: bcachefs fs usage /mnt/t
-    check [0]: bcachefs fsck -n "$LOOP0" "$LOOP1"
-    version: bcachefs version
+    stat: stat -f /mnt/t
+    check [0]: fsdyno bcachefs check "$LOOP0" "$LOOP1"
     "#);
 }
 

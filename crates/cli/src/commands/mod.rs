@@ -2,6 +2,7 @@
 
 pub mod advise;
 pub mod age;
+pub mod bcachefs;
 pub mod bisect;
 pub mod chart;
 pub mod ci;
@@ -25,6 +26,7 @@ pub mod phase;
 mod profiling;
 pub mod published;
 pub mod record;
+pub mod released;
 pub mod rendering;
 pub mod report;
 pub mod rerun;

@@ -1,18 +1,14 @@
 //! `ufs make` and `ufs check`: an empty UFS1 or UFS2 on a device, and a check that only reads.
 
 use crate::args::Erase;
+use crate::commands::released::{not_opened, open_released};
 use crate::exit::{CliError, Code};
-use crate::{output, places};
+use crate::output;
 use clap::{ArgAction, Args, Subcommand};
-use fsdyno_host::command::is_step_of_fsdyno;
-use fsdyno_host::formatting::{OpenError, Purpose, open_unused};
-use fsdyno_host::guard;
-use fsdyno_model::Bytes;
+use fsdyno_host::formatting::{Purpose, open_unused};
 use fsdyno_ufs::{Geometry, MakeError, MakeOptions, Version};
 use std::fmt::Write as _;
-use std::fs::File;
 use std::io::{BufReader, BufWriter};
-use std::os::unix::fs::FileTypeExt;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
@@ -112,60 +108,30 @@ pub fn make(args: &MakeUfsArgs) -> Result<(), CliError> {
              or run newfs on a BSD system.",
         ));
     }
-    let (mut file, bytes) = open_released(args)?;
     let options = make_options(args);
     let device = args.device.display();
+    let refused = |error| CliError::usage(format!("{device}: {error}"));
+    // An impossible geometry is refused first.
+    let is_possible = |sizes: &[u64]| match sizes {
+        [bytes] => Geometry::of(&options, *bytes).map(drop).map_err(refused),
+        _ => Ok(()),
+    };
+    let paths = std::slice::from_ref(&args.device);
+    let mut opened = open_released(paths, &args.erase, is_possible)?;
+    let Some((mut file, bytes)) = opened.pop() else {
+        return Ok(());
+    };
     let mut writer = BufWriter::with_capacity(GATHERED, &mut file);
     let made = fsdyno_ufs::newfs(&mut writer, bytes, &options);
     drop(writer);
     let geometry = made.map_err(|error| match error {
-        MakeError::Geometry(refused) => CliError::usage(format!("{device}: {refused}")),
+        MakeError::Geometry(error) => refused(error),
         MakeError::Write { .. } => CliError::failure(format!("{device}: {error}")),
     })?;
     file.sync_all()
         .map_err(|error| CliError::failure(format!("cannot write to {device}: {error}")))?;
     let line = format!("{device}: {}\n", geometry.line());
     output::bytes(line.as_bytes())
-}
-
-/// Opens the device or file after the device guard releases it.
-///
-/// For a device that a run formats, the guard of the run has released it and holds its lock.
-fn open_released(args: &MakeUfsArgs) -> Result<(File, u64), CliError> {
-    let open = || open_unused(&args.device, Purpose::Format).map_err(not_opened);
-    if is_step_of_fsdyno() {
-        return open();
-    }
-    let consents = args.erase.consents()?;
-    let refused = |refusal| CliError::new(Code::Refused, refusal);
-    let what = args.device.metadata();
-    let released;
-    let opened;
-    if what.is_ok_and(|about| about.file_type().is_block_device()) {
-        // The guard runs before the device is opened for writing, because udev reacts to that.
-        let paths = [args.device.clone()];
-        let mut devices = guard::release(&paths, &consents, Bytes(0)).map_err(refused)?;
-        opened = open()?;
-        devices.retain(|device| device.is(&opened.0));
-        released = devices.pop().ok_or_else(|| {
-            let device = args.device.display();
-            let message =
-                format!("cannot write {device}: the path changed to another device. Try again.");
-            CliError::new(Code::Refused, message)
-        })?;
-    } else {
-        opened = open()?;
-        released = guard::release_file(&opened.0, &args.device, &consents).map_err(refused)?;
-    }
-    // An impossible geometry is refused first.
-    Geometry::of(&make_options(args), opened.1)
-        .map_err(|error| CliError::usage(format!("{}: {error}", args.device.display())))?;
-    if released.holds() {
-        let line = places::state()?.save_signatures(&released);
-        let line = line.map_err(CliError::failure)?;
-        output::note(format_args!("fsdyno: {line}"));
-    }
-    Ok(opened)
 }
 
 fn make_options(args: &MakeUfsArgs) -> MakeOptions {
@@ -220,12 +186,4 @@ pub fn check(args: &CheckUfsArgs) -> Result<Code, CliError> {
     }
     output::bytes(text.as_bytes())?;
     Ok(Code::ok_if(verdict.clean()))
-}
-
-fn not_opened(error: OpenError) -> CliError {
-    match error {
-        OpenError::InUse { .. } => CliError::new(Code::Refused, error),
-        OpenError::Kind { .. } => CliError::usage(error),
-        OpenError::Refused { .. } => CliError::failure(error),
-    }
 }

@@ -1,4 +1,4 @@
-//! Releases a regular file to be formatted: compares its contents with the user's consent.
+//! Releases regular files to be formatted: compares their contents with the user's consent.
 
 use super::consent::Consent;
 use super::open_files::file_number;
@@ -11,19 +11,49 @@ use rustix::io::Errno;
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-/// Releases an open file to be overwritten. A file of zeros is free; any other needs a consent with
-/// its name and each of its signatures.
+/// Releases open files to be overwritten together. A file of zeros is free; any other needs a consent
+/// with its name and each of its signatures.
 ///
-/// The descriptor is checked, so that another file that takes the path is not released.
-pub fn release_file(file: &File, path: &Path, consents: &[Consent]) -> Result<Released, Refusal> {
+/// The descriptors are checked, so that another file that takes a path is not released.
+pub fn release_files(
+    files: &[(&File, &Path)],
+    consents: &[Consent],
+) -> Result<Vec<Released>, Refusal> {
+    let mut named: Vec<Identity> = Vec::new();
+    let mut numbers = Vec::new();
+    for (file, path) in files {
+        let fail = |error: io::Error| {
+            let unreadable = GuardError::unreadable(path.display().to_string());
+            unfit(path, &unreadable(error))
+        };
+        let about = file.metadata().map_err(fail)?;
+        let number = (about.dev(), about.ino());
+        if numbers.contains(&number) {
+            let reasons = vec!["it is named twice".to_owned()];
+            return Err(Refusal::new(path, reasons, "name each file once"));
+        }
+        numbers.push(number);
+        let real = path.canonicalize().map_err(fail)?;
+        named.push(Identity::of_file(&real, Bytes(about.len())));
+    }
+    let all = files.iter().zip(&named);
+    all.map(|((file, path), identity)| release_file(file, path, identity, &named, consents))
+        .collect()
+}
+
+fn release_file(
+    file: &File,
+    path: &Path,
+    identity: &Identity,
+    named: &[Identity],
+    consents: &[Consent],
+) -> Result<Released, Refusal> {
     let fail = |error: GuardError| unfit(path, &error);
-    let unreadable = || GuardError::unreadable(path.display().to_string());
-    let real = path.canonicalize().map_err(|e| fail(unreadable()(e)))?;
-    let size = file.metadata().map_err(|e| fail(unreadable()(e)))?.len();
-    if is_swap(&real).map_err(|e| fail(GuardError::unreadable("/proc/swaps")(e)))? {
+    let real = &identity.path;
+    if is_swap(real).map_err(|e| fail(GuardError::unreadable("/proc/swaps")(e)))? {
         let remedy = "free it first, or name another file";
         return Err(Refusal::new(
             path,
@@ -31,24 +61,24 @@ pub fn release_file(file: &File, path: &Path, consents: &[Consent]) -> Result<Re
             remedy,
         ));
     }
-    let identity = Identity::of_file(&real, Bytes(size));
     let held = descriptor(file);
+    let Bytes(size) = identity.size;
     // An empty file has no signature, and the programs would fail on it.
     let found = match size {
         0 => Vec::new(),
         _ => signatures::on(&held, &identity.name).map_err(fail)?,
     };
     let description = DeviceDescription {
-        identity,
+        identity: identity.clone(),
         users: Vec::new(),
         signatures: found,
-        configured: configured::find_file(&real).map_err(fail)?,
+        configured: configured::find_file(real).map_err(fail)?,
     };
-    let data = first_data(file, size).map_err(|e| fail(unreadable()(e)))?;
+    let unreadable = GuardError::unreadable(path.display().to_string());
+    let data = first_data(file, size).map_err(|e| fail(unreadable(e)))?;
     let holds = data.is_some() || !description.configured.is_empty();
     if holds {
-        let named = [description.identity.clone()];
-        judge(path, &description, &named, consents, Bytes(0)).map_err(|mut refusal| {
+        judge(path, &description, named, consents, Bytes(0)).map_err(|mut refusal| {
             let data = data.map(|at| format!("it holds data, the first at byte {at}"));
             refusal.reasons.extend(data);
             refusal

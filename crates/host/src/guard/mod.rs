@@ -4,7 +4,7 @@
 //! part of its disk (`users`, with `family` and `open_files`); what it holds (`signatures`); and
 //! whether the next boot expects it (`configured`). [`release`] compares the findings with the
 //! user's consent (`consent`). It returns [`Released`] devices or a [`Refusal`] with all findings;
-//! [`release_file`] does so for a regular file. Signatures are copied before they are erased
+//! [`release_files`] does so for regular files. Signatures are copied before they are erased
 //! (`saved`).
 //!
 //! The guard never opens a device for writing: every open here is read-only, and the programs it
@@ -43,7 +43,7 @@ mod users;
 
 pub use configured::Configured;
 pub use consent::Consent;
-pub use file::release_file;
+pub use file::release_files;
 pub use identity::Identity;
 pub use release::{Refusal, Released, is_locked_by, release};
 pub use saved::SaveError;

@@ -23,7 +23,7 @@ use rustix::mount::{
 };
 use std::ffi::CString;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -319,6 +319,33 @@ impl Refusal {
     }
 }
 
+/// A mount that is attached nowhere.
+#[derive(Debug)]
+pub struct DetachedMount {
+    /// The reason why the kernel refused it.
+    pub refused: Option<String>,
+    /// The warnings of the kernel log from its begin to its end.
+    pub warnings: Vec<String>,
+}
+
+/// Has the kernel read a file system and release it again, without a mount point: for what it does
+/// at a mount. Nothing is left if this process is killed. None if the kernel log cannot be read.
+pub fn mount_detached(fstype: &str, source: &str, options: &[String]) -> Option<DetachedMount> {
+    let log = KernelLog::from_now();
+    if !log.is_readable() {
+        return None;
+    }
+    let context = read_filesystem(fstype, source, &options::sort(options));
+    let refused = context.as_ref().err().map(|refusal| {
+        let cause = io::Error::from(refusal.errno);
+        format!("{}: {cause}", refusal.act)
+    });
+    // The last reference to the file system.
+    drop(context);
+    let warnings = log.warnings();
+    Some(DetachedMount { refused, warnings })
+}
+
 /// Mounts by the calls of Linux 5.2: `fsopen`, `fsconfig`, `fsmount`, `move_mount`.
 fn attach_new(
     fstype: &str,
@@ -326,15 +353,28 @@ fn attach_new(
     target: &HeldFile,
     sorted: &Sorted,
 ) -> Result<(), Refusal> {
+    let context = read_filesystem(fstype, source, sorted)?;
+    let mount = fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, sorted.attributes)
+        .map_err(explained(&context, "making the mount".to_owned()))?;
+    let by_descriptors =
+        MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
+    move_mount(&mount, "", target.as_fd(), "", by_descriptors)
+        .map_err(|errno| Refusal::new("attaching the mount", errno))
+}
+
+/// A refusal with the words of the context.
+fn explained(context: &OwnedFd, act: String) -> impl FnOnce(Errno) -> Refusal {
+    move |errno| Refusal {
+        words: context_words(context),
+        ..Refusal::new(act, errno)
+    }
+}
+
+/// Has the kernel read the file system of a device. Returns the context that holds it.
+fn read_filesystem(fstype: &str, source: &str, sorted: &Sorted) -> Result<OwnedFd, Refusal> {
     let context =
         fsopen(fstype, FsOpenFlags::FSOPEN_CLOEXEC).map_err(|errno| no_context(fstype, errno))?;
-    let explained = |act: String| {
-        let context = &context;
-        move |errno| Refusal {
-            words: context_words(context),
-            ..Refusal::new(act, errno)
-        }
-    };
+    let explained = |act| explained(&context, act);
     fsconfig_set_string(&context, "source", source)
         .map_err(explained(format!("source `{source}`")))?;
     for parameter in &sorted.parameters {
@@ -345,12 +385,7 @@ fn attach_new(
         .map_err(explained(format!("option `{parameter}`")))?;
     }
     fsconfig_create(&context).map_err(explained("reading the file system".to_owned()))?;
-    let mount = fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, sorted.attributes)
-        .map_err(explained("making the mount".to_owned()))?;
-    let by_descriptors =
-        MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
-    move_mount(&mount, "", target.as_fd(), "", by_descriptors)
-        .map_err(|errno| Refusal::new("attaching the mount", errno))
+    Ok(context)
 }
 
 fn no_context(fstype: &str, errno: Errno) -> Refusal {

@@ -1,14 +1,16 @@
-//! bcachefs on one or several devices.
+//! bcachefs on one or several devices. fsdyno makes it itself, since no distribution of Debian has its
+//! tools; the kernel checks it.
 
 use super::fs_facts::on_devices;
-use super::{Check, Facts, Filesystem, MIRROR, make_on, on_directory, on_first};
+use super::{Check, Facts, Filesystem, MIRROR, make_on};
 use crate::mkfs_options::MkfsGrammar;
 use crate::options;
 use crate::unsafe_options::UnsafeOption;
+use fsdyno_model::step::OURSELVES;
 use fsdyno_model::{Bytes, Capabilities, Consistency, Contender, Step};
 use std::path::Path;
 
-/// bcachefs with the defaults of `bcachefs format`.
+/// bcachefs with the defaults of the kernel.
 pub struct Bcachefs;
 
 /// The options that give up safety.
@@ -25,34 +27,19 @@ const UNSAFE: &[UnsafeOption] = &[
     },
 ];
 
-/// Option grammar of `bcachefs format` (bcachefs(8)).
+/// Option grammar of `fsdyno bcachefs make`: some of the options of `bcachefs format`.
 static MKFS: MkfsGrammar = MkfsGrammar {
-    short_with_value: "LUl",
+    short_with_value: "L",
     long_with_value: &[
         "background_compression",
-        "background_target",
         "block_size",
-        "btree_node_size",
-        "bucket",
-        "bucket_size",
         "compression",
         "data_checksum",
         "data_replicas",
-        "durability",
-        "errors",
-        "foreground_target",
         "fs_label",
-        "fs_size",
-        "label",
         "metadata_checksum",
         "metadata_replicas",
-        "metadata_target",
-        "promote_target",
         "replicas",
-        "str_hash",
-        "superblock_size",
-        "uuid",
-        "version",
     ],
     refused: &[
         ("source", "it copies a directory into the file system"),
@@ -129,47 +116,37 @@ const COMPRESSIONS: [&str; 2] = ["compression", "background_compression"];
 
 static FACTS: Facts = Facts {
     name: "bcachefs",
-    title: "copy on write, checksums, compression, tiers and replicas",
+    title: "experimental: copy on write, checksums, compression, tiers and replicas",
     capabilities: Capabilities {
         consistency: Consistency::Journal,
-        unmaintained: Some(
-            "Linux 6.18 removed its driver, which is maintained outside of the kernel",
-        ),
+        unmaintained: Some("Linux 6.12 has its driver as experimental, and Linux 6.18 removed it"),
         ..Capabilities::ALL
     },
-    // Without `--quiet`: the run stores the printed sizes and features.
-    mkfs: &["bcachefs", "format", "--force"],
-    by_hand: &["bcachefs", "format"],
+    mkfs: &[OURSELVES, "bcachefs", "make"],
     grammar: &MKFS,
     unsafe_options: UNSAFE,
     options: OPTIONS,
     layouts: &["single", "pool", MIRROR],
-    // A device needs at least 512 buckets (BCH_MIN_NR_NBUCKETS), of 512 KiB here.
-    smallest: Bytes(256 << 20),
-    check: Some((&["bcachefs", "fsck", "-n"], &[0])),
-    // 1: errors were corrected (fsck(8)).
-    repair: Some((&["bcachefs", "fsck", "-y"], &[0, 1])),
-    package: "bcachefs-tools",
-    version: Some("version"),
+    smallest: Bytes(32 << 20),
+    check: Some((&[OURSELVES, "bcachefs", "check"], &[0])),
+    checked_by_kernel: true,
+    repair: Some((&[OURSELVES, "bcachefs", "check", "--repair"], &[0])),
+    version: None,
     ..Facts::TEMPLATE
 };
-
-/// Over several devices it stripes by default, with one copy of everything; in a mirror each device has
-/// a copy.
-fn make_on_all(program: &[&str], contender: &Contender, devices: &[String]) -> Vec<Step> {
-    let copies = format!("--replicas={}", devices.len());
-    let copies = (contender.layout.name == MIRROR && devices.len() > 1).then_some(&*copies);
-    let program: Vec<&str> = program.iter().copied().chain(copies).collect();
-    make_on(&program, contender, devices)
-}
 
 impl Filesystem for Bcachefs {
     fn facts(&self) -> &Facts {
         &FACTS
     }
 
+    /// Over several devices it stripes by default, with one copy of everything; in a mirror each
+    /// device has a copy.
     fn make(&self, contender: &Contender, devices: &[String]) -> Vec<Step> {
-        make_on_all(FACTS.mkfs, contender, devices)
+        let copies = format!("--replicas={}", devices.len());
+        let copies = (contender.layout.name == MIRROR && devices.len() > 1).then_some(&*copies);
+        let program: Vec<&str> = FACTS.mkfs.iter().copied().chain(copies).collect();
+        make_on(&program, contender, devices)
     }
 
     fn make_by_hand(
@@ -179,7 +156,7 @@ impl Filesystem for Bcachefs {
         _target: &Path,
         _pool: &str,
     ) -> Vec<Step> {
-        make_on_all(FACTS.by_hand, contender, devices)
+        self.make(contender, devices)
     }
 
     fn mount(&self, contender: &Contender, devices: &[String], target: &Path) -> Vec<Step> {
@@ -192,21 +169,7 @@ impl Filesystem for Bcachefs {
         }]
     }
 
-    fn describe(
-        &self,
-        _contender: &Contender,
-        devices: &[String],
-        target: &Path,
-    ) -> Vec<(String, Step)> {
-        let superblock = (
-            "bcachefs show-super".to_owned(),
-            on_first(&["bcachefs", "show-super"], devices),
-        );
-        let usage = on_directory("bcachefs fs usage", &["bcachefs", "fs", "usage"], target);
-        [superblock].into_iter().chain(usage).collect()
-    }
-
-    // Its programs do not search for the other members.
+    // The kernel does not search for the other members.
     fn check(&self, _contender: &Contender, devices: &[String]) -> Option<Check> {
         on_devices(FACTS.check, devices)
     }
@@ -234,7 +197,7 @@ impl Filesystem for Bcachefs {
                     .is_some_and(|rest| options::key(rest) == key && is_set(options::value(rest)))
             })
         };
-        // Mount options override the options of `bcachefs format`.
+        // Mount options override those of mkfs.
         COMPRESSIONS
             .iter()
             .any(|key| in_mount(key).unwrap_or_else(|| in_mkfs(key)))

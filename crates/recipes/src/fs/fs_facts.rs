@@ -54,6 +54,9 @@ pub struct Facts {
     pub describe: &'static [&'static str],
     /// The checker in read-only mode.
     pub check: Option<OnDevice>,
+    /// Whether the kernel checks at a mount, and no program reads the devices: a file cannot be
+    /// checked, and only where the kernel has the file system.
+    pub checked_by_kernel: bool,
     /// Journal replay before a mount, if the kernel does not do it.
     pub replay: Option<OnDevice>,
     /// Check at boot before the mount, without a journal.
@@ -91,6 +94,7 @@ impl Facts {
         smallest: Bytes(0),
         describe: &[],
         check: None,
+        checked_by_kernel: false,
         replay: None,
         check_at_boot: None,
         pass: 0,

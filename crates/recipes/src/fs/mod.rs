@@ -32,6 +32,7 @@ use crate::promises::Documented;
 use crate::roles::{ReadAt, Roles};
 pub use fs_facts::{Facts, MIRROR};
 use fs_facts::{StaleData, on_devices};
+use fsdyno_model::step::OURSELVES;
 use fsdyno_model::{
     Bytes, Capabilities, Contender, Daemon, DeclaredPromise, FilesystemKind, Need, Pool,
     Requirement, Step,
@@ -93,18 +94,29 @@ pub trait Filesystem: Sync {
     fn requirements(&self) -> Vec<Requirement> {
         let facts = self.facts();
         let name = facts.name;
-        let program = |program: &str| Need::Program {
-            name: program.to_owned(),
-            package: facts.package.to_owned(),
+        let program = |words: &[&str], unlocks: &str| {
+            let name = words.first().filter(|program| **program != OURSELVES)?;
+            let program = Need::Program {
+                name: (*name).to_owned(),
+                package: facts.package.to_owned(),
+            };
+            Some(Requirement::new(
+                program,
+                format!("{unlocks} {}", facts.name),
+            ))
         };
         let checker = facts.check.map_or(facts.describe, |(words, _)| words);
         let kernel = Need::KernelFilesystem(name.to_owned());
-        vec![
-            Requirement::new(Need::Root, format!("making and mounting {name}")),
-            Requirement::new(program(facts.mkfs[0]), format!("making {name}")),
-            Requirement::new(kernel, format!("mounting {name}")),
-            Requirement::new(program(checker[0]), format!("checking {name}")),
-        ]
+        let all = [
+            Some(Requirement::new(
+                Need::Root,
+                format!("making and mounting {name}"),
+            )),
+            program(facts.mkfs, "making"),
+            Some(Requirement::new(kernel, format!("mounting {name}"))),
+            program(checker, "checking"),
+        ];
+        all.into_iter().flatten().collect()
     }
 
     /// The reason to reject a mount option, if it is known in advance.
