@@ -29,6 +29,8 @@ pub(crate) enum Command {
         repair: bool,
         /// Also mount it again, and delete and create its files.
         thorough: bool,
+        /// Also try what a user of the disk does.
+        trial: Option<Trial>,
         /// The paths that a new file system has.
         kept: BTreeSet<String>,
         check: Option<ApplicationCheck>,
@@ -41,6 +43,17 @@ pub struct ApplicationCheck {
     pub command: String,
     /// Its standard input: what the application had printed before the power cut.
     pub acknowledged: Vec<String>,
+}
+
+/// What a user of a disk does, besides reading all files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Trial {
+    /// Make a file after the others were read.
+    Use,
+    /// The same; before, run the checker of the unmounted file system, and the scrub of the mounted
+    /// one.
+    Audit,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -94,6 +107,12 @@ pub struct RecoveryReport {
     pub corrected_by: Option<String>,
     /// The recovered files; none if it cannot be mounted.
     pub tree: Option<Tree>,
+    /// The errno of a new file after all files were read; only in a trial.
+    #[serde(default)]
+    pub no_new_file: Option<String>,
+    /// The complaint of its checker or its scrub; only after an audit.
+    #[serde(default)]
+    pub audit: Option<String>,
     /// The changes of a second mount, or its error; only after a thorough recovery.
     pub unstable: Option<String>,
     /// The error of deleting its files or of using their names again; only after a thorough

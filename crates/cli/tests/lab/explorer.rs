@@ -122,6 +122,7 @@ const THOROUGH: RecoveryOptions = RecoveryOptions {
     thorough: true,
     recorded: true,
     repair: false,
+    trial: None,
     check: None,
 };
 

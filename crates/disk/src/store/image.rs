@@ -154,6 +154,8 @@ pub struct Contents {
     base: Base,
     delta: Delta,
     unreadable: SectorSet,
+    /// Sectors whose next read fails.
+    failing_once: SectorSet,
     /// The sectors whose reads are logged; none if all.
     logged: Option<Arc<SectorSet>>,
     read: SectorSet,
@@ -167,6 +169,7 @@ impl Contents {
             base,
             delta: Delta::default(),
             unreadable: SectorSet::new(),
+            failing_once: SectorSet::new(),
             logged: None,
             read: SectorSet::new(),
             reads: Vec::new(),
@@ -186,6 +189,11 @@ impl Contents {
         for sector in sectors {
             self.unreadable.insert(sector);
         }
+    }
+
+    /// Lets the next read of a sector fail.
+    pub fn fail_once(&mut self, sector: u64) {
+        self.failing_once.insert(sector);
     }
 
     /// Logs only reads of these sectors.
@@ -348,13 +356,15 @@ impl Store for Image {
 
     fn unreadable(&self, sectors: Range<u64>) -> Option<u64> {
         let mut contents = self.contents();
-        if contents.unreadable.is_empty() {
+        if contents.unreadable.is_empty() && contents.failing_once.is_empty() {
             return None;
         }
         let length = usize::try_from((sectors.end - sectors.start) * SECTOR).unwrap_or(usize::MAX);
-        let lost = sectors
-            .clone()
-            .find(|sector| contents.unreadable.contains(*sector))?;
+        let fails = |sector: &u64| {
+            contents.unreadable.contains(*sector) || contents.failing_once.contains(*sector)
+        };
+        let lost = sectors.clone().find(fails)?;
+        contents.failing_once.remove(lost);
         contents.note_read(sectors.start * SECTOR, length);
         Some(lost)
     }
@@ -498,5 +508,16 @@ mod tests {
         assert_eq!(image.contents().reads(), [4, 5, 6, 7]);
         image.clone().write_at(5 * 512, &[0; 512]).unwrap();
         assert_eq!(image.unreadable(0..8), None);
+    }
+
+    #[test]
+    fn a_sector_that_fails_once_is_readable_afterwards() {
+        let mut contents = Contents::of(Base::unwritten(64 << 10, fill));
+        contents.fail_once(5);
+        let image = Image::new(Base::unwritten(64 << 10, fill));
+        image.replace(contents);
+        assert_eq!(image.unreadable(6..100), None);
+        assert_eq!(image.unreadable(4..8), Some(5));
+        assert_eq!(image.unreadable(4..8), None);
     }
 }

@@ -174,6 +174,20 @@ impl<'a> TestedFilesystem<'a> {
         corrected_by(self.recipe.repair(&self.devices))
     }
 
+    /// Runs the checker of the unmounted file system; returns its complaint.
+    pub(super) fn check(&self) -> Option<String> {
+        let check = self
+            .recipe
+            .check_for(self.contender, &self.devices, &self.target)?;
+        program(&check.step, check.clean).err()
+    }
+
+    /// Reads and repairs all blocks of the mounted file system, if it can; returns the complaint.
+    pub(super) fn scrub(&self) -> Option<String> {
+        let scrub = self.recipe.scrub(&self.target)?;
+        program(&scrub.step, scrub.clean).err()
+    }
+
     /// Mounts the file system after a crash; repairs it if it cannot be mounted as it is.
     fn mount_after_crash(&self, recovery: &mut Recovery) -> Result<MountedFilesystem, String> {
         let mounted = self.boot().and_then(|corrected_by| {

@@ -7,7 +7,7 @@
 
 use super::crash::{MountedFilesystem, TestedFilesystem};
 use super::{disk, disks, release};
-use crate::explorer_messages::{Answer, ApplicationCheck, Command, RecoveryReport};
+use crate::explorer_messages::{Answer, ApplicationCheck, Command, RecoveryReport, Trial};
 use fsdyno_crash::attributes::difference;
 use fsdyno_crash::{Program, Tree};
 use fsdyno_disk::mailbox::Client;
@@ -24,12 +24,12 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-/// The disk that brings commands, by its number.
-const MAILBOX: usize = 1;
-
 /// How long a new file system stays mounted, so that it finishes its work in the background: the
 /// kernel clears inode tables after the first mount of an ext4.
 const SETTLING: Duration = Duration::from_secs(120);
+
+/// The interval in which the kernel limits equal messages is 5 s (`DEFAULT_RATELIMIT_INTERVAL`).
+const RATE_LIMIT: Duration = Duration::from_secs(6);
 
 /// The maximum number of warnings of the kernel that are reported.
 const MAX_WARNINGS: usize = 100;
@@ -45,10 +45,11 @@ pub(super) fn serve(contender: &Contender, place: &Path) -> io::Result<()> {
     for (file, value) in SETTINGS {
         fs::write(file, value)?;
     }
+    // The disk that brings commands follows those under test.
     let direct = i32::try_from(OFlags::DIRECT.bits()).unwrap_or_default();
     let mut options = File::options();
     let mailbox = options.read(true).write(true).custom_flags(direct);
-    let mailbox = Client::new(mailbox.open(disk(MAILBOX))?);
+    let mailbox = Client::new(mailbox.open(disk(contender.layout.devices as usize))?);
     let mut line = Line {
         mailbox,
         log: KernelLog::from_now(),
@@ -105,13 +106,19 @@ impl Line {
             Command::Recover {
                 repair,
                 thorough,
+                trial,
                 kept,
                 check,
             } => {
+                if trial.is_some() {
+                    // Messages of the former command do not suppress those of this one.
+                    thread::sleep(RATE_LIMIT);
+                    drop(self.log.warnings());
+                }
                 let mut report = RecoveryReport::default();
                 let kept = thorough.then_some(&kept);
                 let done = match check {
-                    None => self.recover(tested, repair, kept, &mut report)?,
+                    None => self.recover(tested, (repair, trial), kept, &mut report)?,
                     Some(check) => check_application(tested, &check, &mut report)?,
                 };
                 report.stuck = done.and_then(|()| tested.forget()).err();
@@ -209,10 +216,14 @@ impl Line {
     fn recover(
         &mut self,
         tested: &TestedFilesystem<'_>,
-        repair: bool,
+        (repair, trial): (bool, Option<Trial>),
         kept: Option<&BTreeSet<String>>,
         report: &mut RecoveryReport,
     ) -> io::Result<Result<(), String>> {
+        let audits = trial == Some(Trial::Audit);
+        if audits {
+            report.audit = tested.check();
+        }
         let ready = self.before_mount(tested, repair)?;
         let mounted = ready.and_then(|corrected_by| {
             report.corrected_by = corrected_by;
@@ -225,7 +236,13 @@ impl Line {
                 return Ok(Ok(()));
             }
         };
+        if audits {
+            report.audit = report.audit.take().or_else(|| tested.scrub());
+        }
         let tree = crash::dump(&tested.target);
+        if trial.is_some() {
+            report.no_new_file = crash::make_file(&tested.target);
+        }
         if let Err(reason) = mounted.unmount() {
             return Ok(Err(reason));
         }
@@ -245,7 +262,7 @@ fn unmount_recorded(
     mounted: MountedFilesystem,
 ) -> Result<(), String> {
     mounted.unmount()?;
-    flush()?;
+    flush(tested)?;
     tested.forget()
 }
 
@@ -294,14 +311,16 @@ fn prepare(tested: &TestedFilesystem<'_>) -> Result<Tree, String> {
     thread::sleep(SETTLING);
     let tree = crash::dump(&tested.target);
     mounted.unmount()?;
-    flush()?;
+    flush(tested)?;
     tested.forget()?;
     Ok(tree)
 }
 
-/// Flushes the cache of the disk under test.
-fn flush() -> Result<(), String> {
-    let path = disk(0);
-    let flushed = File::open(&path).and_then(|disk| disk.sync_all());
-    flushed.map_err(|error| format!("flush {}: {error}", path.display()))
+/// Flushes the caches of the disks under test.
+fn flush(tested: &TestedFilesystem<'_>) -> Result<(), String> {
+    for path in &tested.devices {
+        let flushed = File::open(path).and_then(|disk| disk.sync_all());
+        flushed.map_err(|error| format!("flush {path}: {error}"))?;
+    }
+    Ok(())
 }

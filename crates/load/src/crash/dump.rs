@@ -4,10 +4,10 @@ use fsdyno_crash::{DEVICE, Entry, EntryKind, Run, Source, SpecialKind, Tree, con
 use fsdyno_files::{errno, uninterrupted};
 use rustix::fd::OwnedFd;
 use rustix::fs::{
-    AtFlags, Dir, FileType, Mode, OFlags, SeekFrom, Stat, fgetxattr, flistxattr, fstat, major,
-    minor, mkdirat, open, openat, readlinkat, seek, statat, unlinkat,
+    AtFlags, Dir, FileType, Mode, OFlags, SeekFrom, Stat, fgetxattr, flistxattr, fstat, fsync,
+    major, minor, mkdirat, open, openat, readlinkat, seek, statat, unlinkat,
 };
-use rustix::io::{Errno, pread};
+use rustix::io::{Errno, pread, pwrite};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::hash::{DefaultHasher, Hasher};
@@ -33,6 +33,9 @@ const MAX_FILE_BYTES: u64 = 256 << 20;
 
 /// Bytes of one read.
 const CHUNK: usize = 256 << 10;
+
+/// The name of the file that [`make_file`] makes.
+const NEW_FILE: &str = "new file";
 
 /// The attributes that are read.
 const USER: &str = "user.";
@@ -378,6 +381,18 @@ fn add(runs: &mut Vec<Run>, more: impl IntoIterator<Item = Run>) {
             _ => runs.push(run),
         }
     }
+}
+
+/// Makes a file in the root, with data that are durable; returns the name of the errno if that
+/// fails.
+pub fn make_file(root: &Path) -> Option<String> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::CLOEXEC;
+    let made = open(root, DIRECTORY, Mode::empty()).and_then(|root| {
+        let file = openat(&root, NEW_FILE, flags, Mode::from(0o644))?;
+        pwrite(&file, &[1; 4096], 0)?;
+        fsync(&file)
+    });
+    made.err().map(|error| errno::name(error).to_owned())
 }
 
 /// Deletes all files of a tree, then creates and deletes files of the same names. Names in `kept`

@@ -20,7 +20,7 @@ mod script;
 mod write;
 
 pub use crate::command::application::{Executed, check, execute};
-pub use dump::{dump, try_use};
+pub use dump::{dump, make_file, try_use};
 pub use judge::judge;
 pub use perform::{FailedOperation, Performed, Point, perform};
 pub use random::{MAX_STEPS, random_program};

@@ -1,6 +1,8 @@
 //! Btrfs on one device or as a pool of several.
 
-use super::{Facts, Filesystem, Forget, MIRROR, make_on, mount_first, on_directory, on_first};
+use super::{
+    Check, Facts, Filesystem, Forget, MIRROR, make_on, mount_first, on_directory, on_first,
+};
 use crate::mkfs_options::MkfsGrammar;
 use crate::options;
 use crate::promises::Documented;
@@ -255,6 +257,11 @@ impl Filesystem for Btrfs {
             shown_by: shown_by.chain(devices.first().cloned()).collect(),
         };
         Some(("free space (free-space tree)".to_owned(), step))
+    }
+
+    fn scrub(&self, target: &Path) -> Option<Check> {
+        let (_, step) = on_directory("scrub", &["btrfs", "scrub", "start", "-B"], target)?;
+        Some(Check { step, clean: &[0] })
     }
 
     fn forget(&self, device: &str) -> Option<Forget> {

@@ -248,6 +248,12 @@ pub trait Filesystem: Sync {
         on_devices(self.facts().repair, first(devices))
     }
 
+    /// Reads all copies of all blocks of the mounted file system, and repairs those that have an
+    /// intact copy. None if it has no such operation.
+    fn scrub(&self, _target: &Path) -> Option<Check> {
+        None
+    }
+
     /// The mount option that disables flushes. Durability and write order then depend on a device
     /// that loses no data. None without such an option.
     fn unflushed(&self) -> Option<&'static str> {

@@ -6,11 +6,11 @@ mod check;
 mod recording;
 mod running;
 
-pub use crate::explorer_messages::{ApplicationCheck, RecoveryReport};
+pub use crate::explorer_messages::{ApplicationCheck, RecoveryReport, Trial};
 pub use check::{CheckError, Checker, CheckerReport};
 pub use fsdyno_disk::{Base, Contents, Delta, SectorSet};
 pub use fsdyno_load::crash::FailedOperation;
-pub use running::GuestFailure;
+pub use running::{AfterRecovery, GuestFailure};
 
 use super::{GuestLab, GuestLabError};
 use crate::explorer_messages::{Answer, Command};
@@ -55,6 +55,8 @@ pub struct RecoveryOptions {
     pub recorded: bool,
     /// Run the repair program of the recipe before the mount, instead of the checks of a boot.
     pub repair: bool,
+    /// Also try what a user of the disk does.
+    pub trial: Option<Trial>,
     /// Only run the check of an application.
     pub check: Option<ApplicationCheck>,
 }
@@ -72,6 +74,24 @@ pub struct Recovered {
     /// The requests, if they were recorded. They begin with the given contents
     /// ([`Contents::snapshot`]), as if all of these were on the medium.
     pub trace: Trace,
+}
+
+/// Files on the disks of a contender, unmounted.
+#[derive(Debug, Clone)]
+pub struct Filled {
+    /// The contents of each disk before, and the requests to it since.
+    pub disks: Vec<(Base, Trace)>,
+    /// The operation that failed, if one did.
+    pub failed: Option<FailedOperation>,
+}
+
+/// What was found on the disks of a contender.
+#[derive(Debug, Clone)]
+pub struct Examined {
+    /// The report of the guest, or how its kernel crashed or hung.
+    pub end: Result<Box<RecoveryReport>, GuestFailure>,
+    /// Each disk after the first unmount.
+    pub disks: Vec<AfterRecovery>,
 }
 
 /// A guest for one contender. It is used by one thread, on one processor; it is started when it is
@@ -101,19 +121,15 @@ pub fn disk_size(contender: &Contender) -> Bytes {
 const MIN_DISK: Bytes = Bytes(64 << 20);
 
 impl<'a> ExplorerGuest<'a> {
-    /// Starts a guest with a disk of this model and size. The contender has one device.
+    /// Starts a guest with disks of this model and size.
     pub fn start(
         lab: &'a GuestLab,
         contender: &Contender,
         model: &ModelDisk,
         size: Bytes,
     ) -> Result<Self, GuestLabError> {
-        let devices = contender.layout.devices;
-        if devices != 1 || !fsdyno_recipes::on_blocks(contender) {
-            let what = format!(
-                "cannot explore {}: it needs a file system on one device, not on {devices}",
-                contender.label
-            );
+        if !fsdyno_recipes::on_blocks(contender) {
+            let what = format!("cannot explore {}: it has no device", contender.label);
             return Err(GuestLabError::Died { what });
         }
         let mut guest = Self {
@@ -139,14 +155,35 @@ impl<'a> ExplorerGuest<'a> {
     /// Makes the file system on an unwritten disk. A new guest makes it, so that it is always the
     /// same.
     pub fn prepare(&mut self) -> Result<Prepared, GuestLabError> {
-        let contents = Contents::of(self.empty.clone());
+        let (tree, disks) = self.make()?;
+        let base = first(disks).unwrap_or_else(|| self.empty.clone());
+        self.keep(&tree);
+        Ok(Prepared { base, tree })
+    }
+
+    /// Makes the file system on unwritten disks, in a new guest.
+    fn make(&mut self) -> Result<(Tree, Vec<Base>), GuestLabError> {
+        let devices = self.contender.layout.devices as usize;
+        let contents = vec![Contents::of(self.empty.clone()); devices];
         let reply = self.succeed(&Command::Prepare, contents)?;
-        match (reply.answer, reply.base) {
-            (Answer::Prepared { tree }, Some(base)) => {
-                self.keep(&tree);
-                Ok(Prepared { base, tree })
-            }
-            (answer, _) => Err(unexpected(answer)),
+        match reply.answer {
+            Answer::Prepared { tree } => Ok((tree, reply.bases)),
+            answer => Err(unexpected(answer)),
+        }
+    }
+
+    /// Makes the file system, and performs a program without a setup on it.
+    pub fn fill(&mut self, program: &Program) -> Result<Filled, GuestLabError> {
+        let (_, disks) = self.make()?;
+        let contents = disks.into_iter().map(Contents::of).collect();
+        let program = program.clone();
+        let reply = self.succeed(&Command::Perform { program }, contents)?;
+        match reply.answer {
+            Answer::Performed { failed, .. } => Ok(Filled {
+                disks: reply.bases.into_iter().zip(reply.traces).collect(),
+                failed,
+            }),
+            answer => Err(unexpected(answer)),
         }
     }
 
@@ -184,7 +221,7 @@ impl<'a> ExplorerGuest<'a> {
 
     fn recorded(&mut self, prepared: &Base, command: &Command) -> Result<Performed, GuestLabError> {
         let contents = Contents::of(prepared.clone());
-        let reply = self.succeed(command, contents)?;
+        let reply = self.succeed(command, vec![contents])?;
         let Answer::Performed {
             failed,
             lines,
@@ -196,8 +233,8 @@ impl<'a> ExplorerGuest<'a> {
         };
         Ok(Performed {
             // Without a recording if its setup failed.
-            base: reply.base.unwrap_or_else(|| prepared.clone()),
-            trace: reply.trace,
+            base: first(reply.bases).unwrap_or_else(|| prepared.clone()),
+            trace: first(reply.traces).unwrap_or_default(),
             failed,
             lines,
             elapsed,
@@ -211,24 +248,46 @@ impl<'a> ExplorerGuest<'a> {
         state: Contents,
         options: RecoveryOptions,
     ) -> Result<Recovered, GuestLabError> {
+        let examined = self.examine(vec![state], options)?;
+        let after = first(examined.disks).unwrap_or_default();
+        Ok(Recovered {
+            end: examined.end,
+            reads: after.reads,
+            written: after.written,
+            changes: after.changes,
+            trace: after.trace,
+        })
+    }
+
+    /// Recovers these contents of each disk, and reads the files. The crash of the guest's kernel is
+    /// a result.
+    pub fn examine(
+        &mut self,
+        states: Vec<Contents>,
+        options: RecoveryOptions,
+    ) -> Result<Examined, GuestLabError> {
         let command = Command::Recover {
             repair: options.repair,
             thorough: options.thorough,
+            trial: options.trial,
             kept: self.kept.clone(),
             check: options.check,
         };
         let stop = self.lab.stop.clone();
         let running = self.running()?;
-        let (end, after) = match running.command(&command, Some(state), options.recorded, &stop) {
+        let (end, disks) = match running.command(&command, states, options.recorded, &stop) {
             Ok(reply) => match reply.answer {
                 Answer::Recovered { report } => {
-                    let mut after = reply
-                        .after
-                        .unwrap_or_else(|| running.state_after_recovery());
-                    if after.trace.events.is_empty() {
-                        after.trace = reply.trace;
+                    let mut disks = reply.after;
+                    if disks.is_empty() {
+                        disks = running.state_after_recovery();
                     }
-                    (Ok(report), after)
+                    for (disk, trace) in disks.iter_mut().zip(reply.traces) {
+                        if disk.trace.events.is_empty() {
+                            disk.trace = trace;
+                        }
+                    }
+                    (Ok(report), disks)
                 }
                 answer => return Err(unexpected(answer)),
             },
@@ -242,13 +301,7 @@ impl<'a> ExplorerGuest<'a> {
         if end.as_ref().map_or(true, |report| report.stuck.is_some()) {
             self.running = None;
         }
-        Ok(Recovered {
-            end,
-            reads: after.reads,
-            written: after.written,
-            changes: after.changes,
-            trace: after.trace,
-        })
+        Ok(Examined { end, disks })
     }
 
     fn running(&mut self) -> Result<&mut Running, GuestLabError> {
@@ -263,13 +316,17 @@ impl<'a> ExplorerGuest<'a> {
     }
 
     /// Performs a command that does not end the guest, in a guest that has performed no other.
-    fn succeed(&mut self, command: &Command, contents: Contents) -> Result<Reply, GuestLabError> {
+    fn succeed(
+        &mut self,
+        command: &Command,
+        contents: Vec<Contents>,
+    ) -> Result<Reply, GuestLabError> {
         if self.used {
             self.running = None;
         }
         let stop = self.lab.stop.clone();
         let running = self.running()?;
-        let reply = running.command(command, Some(contents), false, &stop);
+        let reply = running.command(command, contents, false, &stop);
         if reply.is_err() {
             self.running = None;
         }
@@ -280,6 +337,11 @@ impl<'a> ExplorerGuest<'a> {
             },
         })
     }
+}
+
+/// That of the only disk.
+fn first<T>(of_disks: Vec<T>) -> Option<T> {
+    of_disks.into_iter().next()
 }
 
 /// A reply that is not that of the command.

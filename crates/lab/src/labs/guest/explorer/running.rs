@@ -1,5 +1,5 @@
 //! A running guest that explores crash states, with the calendar of its time and its disks: the
-//! disk under test, and the mailbox of commands and messages.
+//! disks under test, and the mailbox of commands and messages.
 
 use super::super::virtual_time::{listen, write_task};
 use super::super::{GuestLab, GuestLabError, LAST_LINES};
@@ -17,6 +17,7 @@ use fsdyno_guests::{Guest, OneProcessor, ended, time_travel};
 use fsdyno_host::image::Scratch;
 use fsdyno_model::{Bytes, CancelToken, Contender, ModelDisk, Nanos};
 use std::io;
+use std::mem;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::Arc;
@@ -38,17 +39,20 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 /// machine does.
 const KERNEL_TIMEOUT: Nanos = Nanos(300 * 1_000_000_000);
 
+/// The first word of the description of a guest that does not reply.
+const HANGS: &str = "hangs";
+
 /// The message of a kernel whose calendar closed. It is a consequence of the end, not its cause.
 const END_OF_TIME: &str = "time-travel external link is broken";
 
 /// Timeout for the end of the calendar after its guest has exited.
 const GONE: Duration = Duration::from_secs(2);
 
-/// A command, and what is on the disk when the guest receives it.
+/// A command, and what is on the disks when the guest receives it.
 struct QueuedCommand {
     command: Vec<u8>,
-    /// None if the contents stay.
-    contents: Option<Contents>,
+    /// Those of each disk.
+    contents: Vec<Contents>,
     /// Whether requests are recorded from the beginning.
     records: bool,
     /// Whether requests take no time. The order of concurrent requests then depends on nothing that
@@ -57,11 +61,14 @@ struct QueuedCommand {
 }
 
 /// The disk at the end of the first mount of a recovered file system.
-#[derive(Debug, Clone)]
-pub(super) struct AfterRecovery {
+#[derive(Debug, Clone, Default)]
+pub struct AfterRecovery {
+    /// The sectors that were read before they were written, in the order of their first reads.
     pub reads: Vec<u64>,
     pub written: SectorSet,
+    /// The contents, as changes of the base of the given ones.
     pub changes: Delta,
+    /// The requests, if they were recorded.
     pub trace: Trace,
 }
 
@@ -83,10 +90,26 @@ impl AfterRecovery {
 #[derive(Debug)]
 pub(super) struct Reply {
     pub answer: Answer,
-    /// The contents when the recording began; after `Prepare`, those at its end.
-    pub base: Option<Base>,
-    pub trace: Trace,
-    pub after: Option<AfterRecovery>,
+    /// The contents of each disk when the recording began; after `Prepare`, those at its end. Empty
+    /// without a recording.
+    pub bases: Vec<Base>,
+    /// The recording of each disk.
+    pub traces: Vec<Trace>,
+    /// Of each disk; empty without a recovery.
+    pub after: Vec<AfterRecovery>,
+}
+
+/// A disk under test. Clones are the same disk.
+#[derive(Clone)]
+struct TestedDisk {
+    image: Image,
+    recording: Recording,
+}
+
+impl TestedDisk {
+    fn after_recovery(&self) -> AfterRecovery {
+        AfterRecovery::of(&self.recording, &self.image)
+    }
 }
 
 /// The reason why there is no reply.
@@ -106,6 +129,11 @@ pub struct GuestFailure {
 }
 
 impl GuestFailure {
+    /// Whether its kernel was still running.
+    pub fn hangs(&self) -> bool {
+        self.what.starts_with(HANGS)
+    }
+
     /// The error with the last lines of the console.
     pub(super) fn words(&self) -> String {
         super::super::session::with_last(self.what.clone(), &self.console)
@@ -124,8 +152,7 @@ pub(super) struct Running {
     stop: CancelToken,
     orders: Sender<QueuedCommand>,
     replies: Receiver<Reply>,
-    image: Image,
-    recording: Recording,
+    tested: Vec<TestedDisk>,
     _scratch: Scratch,
     _one: OneProcessor,
 }
@@ -141,13 +168,18 @@ impl Running {
         let failed = |what: String| GuestLabError::Died { what };
         let one = OneProcessor::here();
         let scratch = Scratch::create(&lab.unique_place("explore"), &lab.journal)?;
+        let devices = contender.layout.devices;
         let contender = Box::new(contender.clone());
         write_task(scratch.path(), &Task::Explore { contender }).map_err(failed)?;
         let (orders, next) = channel();
         let (answered, replies) = channel();
         let builder = DiskBuilder::of(model).map_err(failed)?;
-        let image = Image::new(empty.clone());
-        let recording = Recording::new(builder.keeps_writes());
+        let tested: Vec<TestedDisk> = (0..devices)
+            .map(|_| TestedDisk {
+                image: Image::new(empty.clone()),
+                recording: Recording::new(builder.keeps_writes()),
+            })
+            .collect();
         let stop = CancelToken::new();
         let commands = Arc::new(AtomicU64::new(0));
         let instant = Arc::new(AtomicBool::new(true));
@@ -155,15 +187,13 @@ impl Running {
         let waits = Arc::new(AtomicBool::new(true));
         let post = MessageReceiver {
             waits: Arc::clone(&waits),
-            image: image.clone(),
-            recording: recording.clone(),
+            tested: tested.clone(),
             replied: answered,
-            base: None,
-            after: None,
+            bases: Vec::new(),
+            after: Vec::new(),
         };
         let source = Source {
-            image: image.clone(),
-            recording: recording.clone(),
+            tested: tested.clone(),
             next,
             commands: Arc::clone(&commands),
             instant: Arc::clone(&instant),
@@ -171,14 +201,16 @@ impl Running {
             stop: stop.clone(),
         };
         let size = Bytes(empty.bytes());
-        let tested = builder.over(Box::new(image.clone()), (0, size));
-        let mut tested = tested.with_contents_at_submission().with_instant(instant);
-        let sink = Box::new(recording.clone());
-        tested.record(Recorder::to(sink, Payloads::Kept));
-        let calendar_disks = [
-            (tested, builder.discards()),
-            (mailbox(source, post).map_err(failed)?, false),
-        ];
+        let served = |(number, one): (usize, &TestedDisk)| {
+            let disk = builder.over(Box::new(one.image.clone()), (number, size));
+            let disk = disk.with_contents_at_submission();
+            let mut disk = disk.with_instant(Arc::clone(&instant));
+            let sink = Box::new(one.recording.clone());
+            disk.record(Recorder::to(sink, Payloads::Kept));
+            (disk, builder.discards())
+        };
+        let mut calendar_disks: Vec<_> = tested.iter().enumerate().map(served).collect();
+        calendar_disks.push((mailbox(source, post).map_err(failed)?, false));
         let mut calendar_disks = with_sockets(calendar_disks, scratch.path()).map_err(failed)?;
         let calendar = listen(scratch.path(), time_travel::CALENDAR).map_err(failed)?;
         let size = (lab.size.memory, calendar_disks.len());
@@ -210,8 +242,7 @@ impl Running {
             stop,
             orders,
             replies,
-            image,
-            recording,
+            tested,
             _scratch: scratch,
             _one: one,
         };
@@ -226,12 +257,12 @@ impl Running {
         }
     }
 
-    /// Sends a command and waits for its reply. These contents are on the disk when the guest
+    /// Sends a command and waits for its reply. These contents are on the disks when the guest
     /// receives it.
     pub fn command(
         &mut self,
         command: &Command,
-        contents: Option<Contents>,
+        contents: Vec<Contents>,
         records: bool,
         stop: &CancelToken,
     ) -> Result<Reply, NoReply> {
@@ -247,9 +278,9 @@ impl Running {
         self.wait(stop)
     }
 
-    /// The disk under test, after the guest has died.
-    pub fn state_after_recovery(&self) -> AfterRecovery {
-        AfterRecovery::of(&self.recording, &self.image)
+    /// The disks under test, after the guest has died.
+    pub fn state_after_recovery(&self) -> Vec<AfterRecovery> {
+        self.tested.iter().map(TestedDisk::after_recovery).collect()
     }
 
     fn wait(&mut self, stop: &CancelToken) -> Result<Reply, NoReply> {
@@ -274,7 +305,7 @@ impl Running {
                 return Err(self.end_guest(None));
             }
             if used(&self.guest).0.saturating_sub(before.0) > KERNEL_TIMEOUT.0 {
-                let what = format!("hangs: no reply for {KERNEL_TIMEOUT} of processor time");
+                let what = format!("{HANGS}: no reply for {KERNEL_TIMEOUT} of processor time");
                 return Err(self.end_guest(Some(what)));
             }
         }
@@ -287,7 +318,7 @@ impl Running {
         let passed = self.take_time();
         let what = what.unwrap_or_else(|| match passed {
             Ok(passed) if passed.power_cut => {
-                format!("hangs: no reply for {HANG_TIMEOUT} of its time")
+                format!("{HANGS}: no reply for {HANG_TIMEOUT} of its time")
             }
             Ok(_) | Err(CalendarError::Stopped) => {
                 status.map_or("closed its lines".to_owned(), ended)
@@ -319,8 +350,7 @@ impl Drop for Running {
 
 /// Brings commands to the guest, in the thread of its time.
 struct Source {
-    image: Image,
-    recording: Recording,
+    tested: Vec<TestedDisk>,
     next: Receiver<QueuedCommand>,
     /// How many commands the guest has received.
     commands: Arc<AtomicU64>,
@@ -338,16 +368,16 @@ impl Source {
                 Err(_) => return Err(io::ErrorKind::BrokenPipe.into()),
             }
         };
-        if let Some(contents) = order.contents {
-            let requests = self.recording.in_flight();
+        for (disk, contents) in self.tested.iter().zip(order.contents) {
+            let requests = disk.recording.in_flight();
             if requests > 0 {
                 let what = format!("{requests} requests are in flight between two commands");
                 return Err(io::Error::other(what));
             }
-            drop(self.image.replace(contents));
+            drop(disk.image.replace(contents));
         }
         if order.records {
-            self.recording.start();
+            self.tested.iter().for_each(|disk| disk.recording.start());
         }
         self.instant.store(order.instant, Ordering::Relaxed);
         self.waits.store(true, Ordering::Relaxed);
@@ -358,42 +388,51 @@ impl Source {
 
 /// Takes the messages of the guest, in the thread of its time.
 struct MessageReceiver {
-    image: Image,
-    recording: Recording,
+    tested: Vec<TestedDisk>,
     replied: Sender<Reply>,
     /// Whether the host waits for a reply.
     waits: Arc<AtomicBool>,
-    base: Option<Base>,
-    after: Option<AfterRecovery>,
+    bases: Vec<Base>,
+    after: Vec<AfterRecovery>,
 }
 
 impl MessageReceiver {
+    fn snapshots(&self) -> Vec<Base> {
+        let tested = self.tested.iter();
+        let bases = tested.map(|disk| disk.image.contents().snapshot());
+        bases.collect()
+    }
+
+    fn mark(&self, event: &TraceEvent) {
+        let tested = self.tested.iter();
+        tested.for_each(|disk| disk.recording.mark(event.clone()));
+    }
+
     fn deliver(&mut self, message: &[u8]) -> io::Result<()> {
         let answer: Answer = serde_json::from_slice(message)?;
         match answer {
             Answer::SetUp => {
-                self.base = Some(self.image.contents().snapshot());
-                self.recording.start();
+                self.bases = self.snapshots();
+                self.tested.iter().for_each(|disk| disk.recording.start());
             }
-            Answer::Began { operation } => self.recording.mark(TraceEvent::Began { operation }),
-            Answer::Returned { operation } => {
-                self.recording.mark(TraceEvent::Returned { operation });
-            }
+            Answer::Began { operation } => self.mark(&TraceEvent::Began { operation }),
+            Answer::Returned { operation } => self.mark(&TraceEvent::Returned { operation }),
             Answer::Unmounted => {
-                self.after = Some(AfterRecovery::of(&self.recording, &self.image));
+                self.after = self.tested.iter().map(TestedDisk::after_recovery).collect();
             }
             answer => {
                 if !self.waits.swap(false, Ordering::Relaxed) {
                     return Err(io::Error::other("the guest replied without a command"));
                 }
                 if matches!(answer, Answer::Prepared { .. }) {
-                    self.base = Some(self.image.contents().snapshot());
+                    self.bases = self.snapshots();
                 }
+                let tested = self.tested.iter();
                 let reply = Reply {
                     answer,
-                    base: self.base.take(),
-                    trace: self.recording.stop(),
-                    after: self.after.take(),
+                    bases: mem::take(&mut self.bases),
+                    traces: tested.map(|disk| disk.recording.stop()).collect(),
+                    after: mem::take(&mut self.after),
                 };
                 // The receiver is gone when the guest is ended.
                 let _ = self.replied.send(reply);
@@ -414,7 +453,7 @@ fn mailbox(mut source: Source, mut post: MessageReceiver) -> Result<Disk, String
 }
 
 /// The disks in the order of their numbers, each with its socket.
-fn with_sockets(disks: [(Disk, bool); 2], scratch: &Path) -> Result<Vec<CalendarDisk>, String> {
+fn with_sockets(disks: Vec<(Disk, bool)>, scratch: &Path) -> Result<Vec<CalendarDisk>, String> {
     let disks = disks.into_iter().enumerate();
     let with_socket = |(number, (disk, discards))| {
         let socket = listen(scratch, &time_travel::disk_socket(number))?;
