@@ -39,6 +39,9 @@ const WAY_IN: [&str; 5] = [
     "handle_syscall",
 ];
 
+/// The scheduler. A process sleeps where it is called, and not where it ends.
+const SCHEDULER: [&str; 2] = ["schedule", "__schedule"];
+
 /// One profile for each time that the kernel counted, in order.
 pub fn read(path: &Path, symbols: &Symbols) -> Result<Vec<Profile>, ProfileError> {
     let bytes = fs::read(path).map_err(|cause| ProfileError::Read {
@@ -104,7 +107,19 @@ fn segment(rest: &mut Rest<'_>, symbols: &Symbols) -> Result<Profile, ProfileErr
             0 => caller,
             block => tree.child(Some(caller), tree.place(block)),
         };
-        tree.profile.paths[at].own += own;
+        let sleep = PathWork {
+            sleeps: own.sleeps,
+            slept_ns: own.slept_ns,
+            ..PathWork::default()
+        };
+        let rest = PathWork {
+            sleeps: 0,
+            slept_ns: 0,
+            ..own
+        };
+        tree.profile.paths[at].own += rest;
+        let sleeper = tree.caller_of_scheduler(at);
+        tree.profile.paths[sleeper].own += sleep;
     }
     Ok(tree.profile)
 }
@@ -164,6 +179,20 @@ impl<'a> Tree<'a> {
         Some(at)
     }
 
+    /// The function of this path that calls the scheduler; the path itself if none does.
+    fn caller_of_scheduler(&self, at: usize) -> usize {
+        let paths = &self.profile.paths;
+        let callers = std::iter::successors(Some(at), |at| paths[*at].caller);
+        let is_scheduler = |at: &usize| {
+            let name = &self.profile.functions[paths[*at].function];
+            SCHEDULER.contains(&name.as_str())
+        };
+        let outermost = callers.filter(is_scheduler).last();
+        outermost
+            .and_then(|scheduler| paths[scheduler].caller)
+            .unwrap_or(at)
+    }
+
     fn child(&mut self, caller: Option<usize>, place: Place<'a>) -> usize {
         let profile = &mut self.profile;
         let function = *self.functions.entry(place).or_insert_with(|| {
@@ -215,11 +244,13 @@ mod tests {
     use super::*;
     use crate::kernels::symbols::Symbol;
 
-    const FUNCTIONS: [(u64, u64, &str); 4] = [
+    const FUNCTIONS: [(u64, u64, &str); 6] = [
         (0x1000, 0x100, "userspace"),
         (0x2000, 0x100, "vfs_unlink"),
         (0x3000, 0x100, "ext4_unlink.isra.0"),
         (0x3100, 0x100, "ext4_alloc"),
+        (0x4000, 0x100, "schedule"),
+        (0x4100, 0x100, "pick_next"),
     ];
 
     fn symbols() -> Symbols {
@@ -338,5 +369,25 @@ mod tests {
         // A path that is its own caller.
         let circle = segment_of(&[(0, 0), (1, 0x1010)], &[(1, 0, 0x3004, 1)]);
         assert!(parse(&circle, &symbols()).is_err());
+    }
+
+    #[test]
+    fn a_process_sleeps_where_the_scheduler_is_called() {
+        let paths = [(0, 0), (0, 0x1010), (1, 0x2010), (2, 0x4010)];
+        let bytes = segment_of(&paths, &[(3, 0, 0x4104, 1)]);
+        let profile = parse(&bytes, &symbols()).unwrap().remove(0);
+        let slept = profile.paths.iter().map(|path| {
+            let name = profile.functions[path.function].as_str();
+            (name, path.own.blocks, path.own.slept_ns)
+        });
+        assert_eq!(
+            slept.collect::<Vec<_>>(),
+            [
+                ("processes", 0, 0),
+                ("vfs_unlink", 0, 700),
+                ("schedule", 0, 0),
+                ("pick_next", 1, 0),
+            ]
+        );
     }
 }

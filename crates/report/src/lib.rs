@@ -202,7 +202,7 @@ pub fn render_functions(functions: &Functions, format: Format, options: &Options
     }
     let report = Report {
         what: "the functions of a difference",
-        document: &|| functions::document::document(functions, usize::MAX),
+        document: &|| functions::document::document(functions, functions::document::rows(format)),
         figures: &|| functions::document::functions_table(functions, usize::MAX),
     };
     formats::render(&report, functions, format, options)

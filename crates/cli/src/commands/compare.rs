@@ -37,7 +37,7 @@ pub struct CompareArgs {
     /// Print the kernel functions whose counts changed in this phase
     ///
     /// In virtual time: repeats the median cell of each contender of two runs with a profile. Functions
-    /// are matched by name, so runs of two kernels show what changed between them.
+    /// are matched by name, so runs of two kernels show what changed between them. JSON is a list.
     #[arg(long, value_name = "PHASE", conflicts_with_all = ["fail_if", "force", "margin"])]
     pub functions: Option<String>,
     /// Smallest difference that matters, in percent [default: margin of first run]
@@ -117,19 +117,21 @@ fn functions(args: &CompareArgs, sets: &[ResultSet], phase: &str) -> Result<Code
     [base, other]
         .into_iter()
         .try_for_each(profiling::check_is_virtual)?;
-    comparable(&RunComparison::of(base, other, base.run.plan.margin, &[]))?;
+    let comparison = RunComparison::of(base, other, base.run.plan.margin, &[]);
+    comparable(&comparison)?;
+    for one in &comparison.differences {
+        output::note(format_args!(
+            "fsdyno: {}: {} and {}",
+            one.what, one.base, one.run
+        ));
+    }
     let stop = signals::cancel_token()?;
     let run = format!("{} and {}", base.run.id, other.run.id);
     let options = Options {
         long: args.long,
         ..super::rendering::options(false, false)
     };
-    let format = if args.json {
-        Format::Json
-    } else {
-        Format::Terminal
-    };
-    let mut none = true;
+    let mut all = Vec::new();
     for contender in &base.run.plan.contenders {
         let label = &contender.label;
         if other
@@ -146,14 +148,19 @@ fn functions(args: &CompareArgs, sets: &[ResultSet], phase: &str) -> Result<Code
             continue;
         };
         let functions = profiling::compare(&run, [(base, &one), (other, &two)], &stop)?;
-        let bytes = render_functions(&functions, format, &options);
-        output::coloured(&bytes.map_err(CliError::failure)?)?;
-        none = false;
+        if !args.json {
+            let bytes = render_functions(&functions, Format::Terminal, &options);
+            output::coloured(&bytes.map_err(CliError::failure)?)?;
+        }
+        all.push(functions);
     }
-    if none {
+    if all.is_empty() {
         return Err(CliError::usage(format!(
             "no contender was measured in {phase} of both runs"
         )));
+    }
+    if args.json {
+        output::json(&all)?;
     }
     Ok(Code::Ok)
 }

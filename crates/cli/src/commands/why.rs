@@ -37,10 +37,10 @@ pub struct WhyArgs {
     /// Print the functions of the kernel that carry the difference (virtual time)
     #[arg(long)]
     pub functions: bool,
-    /// Write them to a file: .svg, .html, .folded or .profile.json
+    /// Write them to a file: .svg, .sleep.svg, .html, .folded or .profile.json
     ///
-    /// A differential flame graph, a page with it and all tables, call paths as lines of text, or a
-    /// profile for the Firefox profiler.
+    /// A differential flame graph of blocks or of sleep, a page with both and tables, call paths as
+    /// lines of text, or a profile for the Firefox profiler.
     #[arg(short, long, value_name = "FILE", requires = "functions")]
     pub output: Option<PathBuf>,
     /// Replace the file if it exists

@@ -276,6 +276,11 @@ fn the_functions_that_carry_a_difference_are_named_and_the_same_in_every_repeat(
         println!("SKIP lab kernel with a list of source files: {test}, subsystems");
         assert!(subsystems.is_empty());
     }
+    // A process sleeps in the function that waits, and not in the scheduler.
+    for parting in first["sleeps"].as_array().unwrap() {
+        let last = parting["path"].as_array().unwrap().last().unwrap();
+        assert!(last != "schedule" && last != "__schedule", "{parting}");
+    }
     let path: Vec<&str> = first["most_work"]["path"]
         .as_array()
         .unwrap()

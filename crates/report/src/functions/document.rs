@@ -1,12 +1,24 @@
 //! The profiles of two contenders, as a document.
 
-use super::{Functions, Parting, flame};
+use super::{Function, Functions, Parting, flame};
 use crate::document::{Audience, Block, Cell, Column, Document, Group, Label, Row, Section, Table};
-use crate::terms;
+use crate::functions::flame::Measure;
+use crate::{Format, terms};
 use fsdyno_model::Nanos;
 
 /// The numbers of rows that a screen may have; the first that fits is used.
 pub const ROWS: [usize; 5] = [10, 7, 5, 3, 1];
+
+/// The rows of each table of a page; the rest is in the long report and in JSON.
+const PAGE_ROWS: usize = 100;
+
+/// The largest number of rows of a document in this format.
+pub fn rows(format: Format) -> usize {
+    match format {
+        Format::Html => PAGE_ROWS,
+        _ => usize::MAX,
+    }
+}
 
 /// The answer, and this number of rows in each table.
 pub fn document(functions: &Functions, rows: usize) -> Document {
@@ -15,11 +27,20 @@ pub fn document(functions: &Functions, rows: usize) -> Document {
         "{a} and {b} in {}, run {}: functions of the kernel",
         functions.phase, functions.run
     ));
-    document.lead = vec![functions.sentence().into()];
-    let flame = Section::new("flame", "Call paths").with(Block::Flame(flame::svg(functions)));
-    document
-        .blocks
-        .push(Block::Only(Audience::Page, vec![flame.into()]));
+    let mut sentences = functions.sentences().into_iter();
+    document.lead = sentences.next().into_iter().map(Into::into).collect();
+    document.blocks.extend(sentences.map(Block::paragraph));
+    for (id, heading, measure) in [
+        ("flame", "Kernel blocks by call path", Measure::Blocks),
+        ("sleep", "Sleep of processes by call path", Measure::Sleep),
+    ] {
+        if let Some(svg) = flame::svg(functions, measure) {
+            let flame = Section::new(id, heading).with(Block::Flame(svg));
+            document
+                .blocks
+                .push(Block::Only(Audience::Page, vec![flame.into()]));
+        }
+    }
     if !functions.subsystems.is_empty() {
         let table = subsystems_table(functions, rows);
         let section = Section::new("", "Kernel blocks by subsystem");
@@ -47,9 +68,20 @@ pub fn document(functions: &Functions, rows: usize) -> Document {
                 .push(Section::new("", heading).with(table).into());
         }
     }
-    let table = functions_table(functions, rows);
-    let section = Section::new("", "Functions by the difference of their own blocks");
-    document.blocks.push(section.with(table).into());
+    if functions.functions.iter().any(differs) {
+        let heading = "Functions by the difference of their own blocks";
+        let table = functions_table(functions, rows);
+        document
+            .blocks
+            .push(Section::new("", heading).with(table).into());
+    }
+    let lost: u64 = functions.lost.iter().sum();
+    if lost > 0 {
+        document.blocks.push(Block::paragraph(format!(
+            "The profile had no room for {} blocks: they are in no call path.",
+            terms::grouped(lost)
+        )));
+    }
     let digests = functions.contenders.iter().zip(&functions.digests);
     let digests: Vec<String> = digests
         .map(|(contender, digest)| format!("{contender} {}", &digest[..16]))
@@ -121,7 +153,11 @@ fn partings_table(
     Table::grouped("", ["", "function"], columns, groups)
 }
 
-/// The functions with the largest differences; with all rows, all.
+fn differs(one: &Function) -> bool {
+    one.own[0] != one.own[1]
+}
+
+/// The functions that differ, the largest difference first; with all rows, all functions.
 pub fn functions_table(functions: &Functions, rows: usize) -> Table {
     let both = functions.contenders.iter();
     let columns = both
@@ -131,7 +167,9 @@ pub fn functions_table(functions: &Functions, rows: usize) -> Table {
         .chain(both.map(|contender| {
             Column::giving_way(Label::contender(format!("{contender}, with callees")), 1)
         }));
-    let rows = functions.functions.iter().take(rows).map(|one| {
+    let all = functions.functions.iter();
+    let shown = all.filter(|one| rows == usize::MAX || differs(one));
+    let rows = shown.take(rows).map(|one| {
         Row::new(
             one.function.as_str(),
             vec![

@@ -4,6 +4,7 @@
 use super::Functions;
 use super::flame::tops;
 use super::subsystems::{OTHER, subsystem};
+use fsdyno_model::profile::Profile as Executors;
 use fxprof_processed_profile::{
     CategoryColor, CategoryHandle, CpuDelta, Frame, FrameFlags, FrameInfo, Profile,
     ReferenceTimestamp, SamplingInterval, StackHandle, ThreadHandle, Timestamp,
@@ -53,7 +54,7 @@ pub fn json(functions: &Functions) -> String {
         let thread = writer.profile.add_thread(process, number, begin, true);
         writer.profile.set_thread_name(thread, &name);
         writer.blocks = 0;
-        for top in tops(&functions.tree) {
+        for top in tops(&functions.tree, &Executors::EXECUTORS[..3]) {
             writer.add((thread, weights), top, (None, OTHER));
         }
     }

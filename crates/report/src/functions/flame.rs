@@ -5,7 +5,7 @@ use super::Functions;
 use super::tree::Tree;
 use crate::formats::html::escape;
 use crate::terms;
-use fsdyno_model::profile::Profile;
+use fsdyno_model::profile::{PathWork, Profile};
 use std::fmt::Write as _;
 
 const WIDTH: f64 = 1200.0;
@@ -16,18 +16,59 @@ const MIN_WIDTH: f64 = 0.5;
 /// The width of a letter.
 const LETTER: f64 = 6.6;
 
+/// What a picture shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Measure {
+    Blocks,
+    /// Of processes.
+    Sleep,
+}
+
+impl Measure {
+    fn of(self, work: &PathWork) -> u64 {
+        match self {
+            Self::Blocks => work.blocks,
+            Self::Sleep => work.slept_ns,
+        }
+    }
+
+    /// Who does it.
+    fn executors(self) -> &'static [&'static str] {
+        match self {
+            Self::Blocks => &Profile::EXECUTORS[..3],
+            Self::Sleep => &Profile::EXECUTORS[..1],
+        }
+    }
+
+    /// The name in the title, and the unit.
+    fn names(self) -> [&'static str; 2] {
+        match self {
+            Self::Blocks => ["functions of the kernel", "blocks"],
+            Self::Sleep => ["sleep of processes in the kernel", "ns"],
+        }
+    }
+}
+
 /// The picture, as SVG. Every box has a title with exact counts; names are text, so that a viewer finds
-/// them.
-pub fn svg(functions: &Functions) -> String {
+/// them. None if there is nothing to show.
+pub fn svg(functions: &Functions, measure: Measure) -> Option<String> {
     let tree = &functions.tree;
-    let tops: Vec<usize> = tops(tree);
-    let whole: u64 = tops.iter().map(|at| both(tree, *at)).sum();
+    let tops: Vec<usize> = tops(tree, measure.executors());
+    let sum: [u64; 2] = [0, 1].map(|side| {
+        let totals = tops.iter().map(|at| &tree.nodes[*at].total[side]);
+        totals.map(|total| measure.of(total)).sum()
+    });
+    let whole = sum[0] + sum[1];
+    if whole == 0 {
+        return None;
+    }
     let mut boxes = Vec::new();
     let mut from = 0;
     for top in tops {
-        place(tree, top, (0, from), whole, &mut boxes);
-        from += both(tree, top);
+        place(tree, (top, measure), (0, from), whole, &mut boxes);
+        from += both(tree, (top, measure));
     }
+    let [what, unit] = measure.names();
     let depth = boxes.iter().map(|one| one.level + 1).max().unwrap_or(0);
     let head = 64.0;
     let height = head + depth as f64 * ROW + MARGIN;
@@ -43,21 +84,21 @@ pub fn svg(functions: &Functions) -> String {
          <title>{title}</title>\n\
          <rect width=\"{width}\" height=\"{height}\" style=\"fill:var(--page)\"/>\n\
          <text class=\"head\" x=\"{MARGIN}\" y=\"20\">{title}</text>\n\
-         <text class=\"head\" x=\"{MARGIN}\" y=\"38\">{a}: {of_a} kernel blocks; {b}: {of_b}. A box is as wide as \
-         the blocks of both.</text>\n\
+         <text class=\"head\" x=\"{MARGIN}\" y=\"38\">{a}: {of_a} {unit}; {b}: {of_b}. A box is as wide as \
+         the {unit} of both.</text>\n\
          <text class=\"head\" x=\"{MARGIN}\" y=\"56\">Red, +: more in {b}. Blue, -: more in {a}. Grey, =: \
          within 5 %.</text>\n",
         width = WIDTH + 2.0 * MARGIN,
         title = escape(&format!(
-            "{} and {} in {}: functions of the kernel",
+            "{} and {} in {}: {what}",
             functions.contenders[0], functions.contenders[1], functions.phase
         )),
-        of_a = terms::grouped(functions.blocks[0]),
-        of_b = terms::grouped(functions.blocks[1]),
+        of_a = terms::grouped(sum[0]),
+        of_b = terms::grouped(sum[1]),
     );
     for one in &boxes {
         let node = &tree.nodes[one.at];
-        let [own, total] = [node.own, node.total].map(|of| of.map(|work| work.blocks));
+        let [own, total] = [node.own, node.total].map(|of| of.map(|work| measure.of(&work)));
         let (colour, sign) = colour(total);
         let (x, y) = (MARGIN + one.x, head + one.level as f64 * ROW);
         let name = format!("{sign}{}", node.function);
@@ -65,7 +106,7 @@ pub fn svg(functions: &Functions) -> String {
         let _ = writeln!(
             svg,
             "<g><rect x=\"{x:.1}\" y=\"{y}\" width=\"{:.1}\" height=\"{}\" fill=\"{colour}\">\
-             <title>{}: {} {} blocks ({} its own), {} {} ({} its own)</title></rect>\
+             <title>{}: {} {} {unit} ({} its own), {} {} ({} its own)</title></rect>\
              <text x=\"{:.1}\" y=\"{}\">{}</text></g>",
             one.width,
             ROW - 1.0,
@@ -82,7 +123,7 @@ pub fn svg(functions: &Functions) -> String {
         );
     }
     svg.push_str("</svg>\n");
-    svg
+    Some(svg)
 }
 
 /// The part of a name that fits into this width.
@@ -101,7 +142,7 @@ fn fitting(name: &str, width: f64) -> String {
 /// blocks of both.
 pub fn folded(functions: &Functions) -> String {
     let mut lines = String::new();
-    for top in tops(&functions.tree) {
+    for top in tops(&functions.tree, Measure::Blocks.executors()) {
         fold(&functions.tree, top, "", &mut lines);
     }
     lines
@@ -129,9 +170,15 @@ struct Box {
     width: f64,
 }
 
-fn place(tree: &Tree, at: usize, (level, from): (usize, u64), whole: u64, boxes: &mut Vec<Box>) {
-    let scale = WIDTH / whole.max(1) as f64;
-    let width = both(tree, at) as f64 * scale;
+fn place(
+    tree: &Tree,
+    (at, measure): (usize, Measure),
+    (level, from): (usize, u64),
+    whole: u64,
+    boxes: &mut Vec<Box>,
+) {
+    let scale = WIDTH / whole as f64;
+    let width = both(tree, (at, measure)) as f64 * scale;
     if width < MIN_WIDTH {
         return;
     }
@@ -143,14 +190,13 @@ fn place(tree: &Tree, at: usize, (level, from): (usize, u64), whole: u64, boxes:
     });
     let mut from = from;
     for callee in tree.nodes[at].callees.values() {
-        place(tree, *callee, (level + 1, from), whole, boxes);
-        from += both(tree, *callee);
+        place(tree, (*callee, measure), (level + 1, from), whole, boxes);
+        from += both(tree, (*callee, measure));
     }
 }
 
 /// The nodes of who executes.
-pub(super) fn tops(tree: &Tree) -> Vec<usize> {
-    let executors = &Profile::EXECUTORS[..3];
+pub(super) fn tops(tree: &Tree, executors: &[&str]) -> Vec<usize> {
     let root = tree.nodes.first();
     let tops = root.into_iter().flat_map(|root| &root.callees);
     tops.filter(|(name, _)| executors.contains(&&***name))
@@ -158,8 +204,9 @@ pub(super) fn tops(tree: &Tree) -> Vec<usize> {
         .collect()
 }
 
-fn both(tree: &Tree, at: usize) -> u64 {
-    tree.nodes[at].total.iter().map(|work| work.blocks).sum()
+fn both(tree: &Tree, (at, measure): (usize, Measure)) -> u64 {
+    let totals = tree.nodes[at].total.iter();
+    totals.map(|work| measure.of(work)).sum()
 }
 
 /// The colour of a box by the share of each, and a sign for readers who see none.

@@ -45,8 +45,12 @@ pub struct Functions {
     pub units: [f64; 2],
     /// The kernel blocks of both.
     pub blocks: [u64; 2],
+    /// The processor time of the kernel, in nanoseconds of virtual time.
+    pub charged_ns: [u64; 2],
     /// How long their processes slept in the kernel, in nanoseconds of virtual time.
     pub slept_ns: [u64; 2],
+    /// Blocks for which the kernel's tables had no room. They are in no call path.
+    pub lost: [u64; 2],
     /// SHA-256 of the call paths of each with their work. Equal runs have equal ones.
     pub digests: [String; 2],
     /// The function in which most of the difference of blocks is; none without a difference.
@@ -74,6 +78,10 @@ pub struct Concentrated {
     pub path: Vec<String>,
     /// Blocks, or nanoseconds asleep.
     pub figures: [u64; 2],
+    /// Whether the contender has this path.
+    pub present: [bool; 2],
+    /// The functions that they call there if both call different ones: the largest of each.
+    pub only: Option<[String; 2]>,
 }
 
 /// A place that both reach by the same calls, and from where they call different functions.
@@ -287,6 +295,11 @@ impl Functions {
             unit: units[0].name.clone(),
             units: units.map(|unit| unit.count),
             blocks: [profiles[0].blocks(), profiles[1].blocks()],
+            charged_ns: [a, b].map(|side| {
+                let work = side.repeated[side.at].whole_kernel_work();
+                work.map_or(0, |work| work.charged_ns.0)
+            }),
+            lost: profiles.each_ref().map(|one| one.lost),
             slept_ns: tree.whole(|work| work.slept_ns, &Profile::EXECUTORS[..1]),
             digests: [0, 1].map(|at| digest(&profiles[at])),
             most_work: tree.concentrated(|work| work.blocks, &Profile::EXECUTORS[..3]),
@@ -299,8 +312,30 @@ impl Functions {
         })
     }
 
-    /// Where the difference is, in sentences.
-    pub fn sentence(&self) -> String {
+    /// Where the difference is, in sentences: of blocks and of sleep, that with the larger difference of time
+    /// first.
+    pub fn sentences(&self) -> Vec<String> {
+        let apart = |figures: [u64; 2]| {
+            let [a, b] = self.each(figures);
+            (b - a).abs()
+        };
+        if self.digests[0] == self.digests[1] {
+            let [a, b] = &self.contenders;
+            return vec![format!(
+                "{a} and {b} have the same profile in {}: {} kernel blocks by the same call paths.",
+                self.phase,
+                terms::grouped(self.blocks[0])
+            )];
+        }
+        let mut sentences = vec![self.of_work()];
+        if let Some(sleep) = self.of_sleep() {
+            let is_first = apart(self.slept_ns) > apart(self.charged_ns);
+            sentences.insert(usize::from(!is_first), sleep);
+        }
+        sentences
+    }
+
+    fn of_work(&self) -> String {
         let [a, b] = &self.contenders;
         let [of_a, of_b] = self.blocks;
         let [each_a, each_b] = self.each(self.blocks);
@@ -320,23 +355,30 @@ impl Functions {
             self.phase,
         )];
         if let Some(most) = &self.most_work {
-            sentences.push(self.where_it_is(most, self.blocks, "The largest part", &show_each));
+            sentences.push(self.where_it_is(most, self.blocks, &show_each));
         }
         sentences.extend(self.by_subsystem());
-        if let Some(most) = &self.most_sleep {
-            let time = |ns: f64| Nanos(terms::whole(ns)).to_string();
-            let [of_a, of_b] = self.each(self.slept_ns).map(time);
-            let each = match self.unit.as_str() {
-                "" => String::new(),
-                unit => format!(" for each {unit}"),
-            };
-            sentences.push(format!(
-                "Processes of {b} sleep {of_b} in the kernel{each}, of {a} {of_a}."
-            ));
-            let subject = "The largest part of that";
-            sentences.push(self.where_it_is(most, self.slept_ns, subject, &time));
-        }
         sentences.join(" ")
+    }
+
+    /// None if processes sleep equally long everywhere.
+    fn of_sleep(&self) -> Option<String> {
+        let most = self.most_sleep.as_ref()?;
+        let [a, b] = &self.contenders;
+        let time = |ns: f64| Nanos(terms::whole(ns)).to_string();
+        let [of_a, of_b] = self.each(self.slept_ns).map(time);
+        let place = self.where_it_is(most, self.slept_ns, &time);
+        Some(format!(
+            "Processes of {b} sleep {of_b} in the kernel{}, of {a} {of_a}. {place}",
+            self.for_each()
+        ))
+    }
+
+    fn for_each(&self) -> String {
+        match self.unit.as_str() {
+            "" => String::new(),
+            unit => format!(" for each {unit}"),
+        }
     }
 
     /// The subsystems with the largest differences; none if no subsystem differs.
@@ -370,7 +412,6 @@ impl Functions {
         &self,
         most: &Concentrated,
         whole: [u64; 2],
-        subject: &str,
         show: &dyn Fn(f64) -> String,
     ) -> String {
         let difference = |figures| {
@@ -386,14 +427,18 @@ impl Functions {
             String::new()
         };
         let sign = if part < 0.0 { "-" } else { "+" };
-        let lacks = match most.figures {
-            [0, _] => format!("; {} has no such call path", self.contenders[0]),
-            [_, 0] => format!("; {} has no such call path", self.contenders[1]),
+        let [a, b] = &self.contenders;
+        let calls = match (&most.only, most.present) {
+            (Some([of_a, of_b]), _) => format!("; there {a} calls {of_a}, and {b} {of_b}"),
+            (_, [false, _]) => format!("; {a} has no such call path"),
+            (_, [_, false]) => format!("; {b} has no such call path"),
             _ => String::new(),
         };
+        // The last two, as in the tables.
+        let path = &most.path[most.path.len().saturating_sub(2)..];
         format!(
-            "{subject} is in {} and below: {sign}{}{share}{lacks}.",
-            most.path.last().map_or("", String::as_str),
+            "The largest part is in {} and below: {sign}{}{share}{calls}.",
+            path.join(" > "),
             show(part.abs()),
         )
     }

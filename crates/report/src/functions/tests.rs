@@ -56,7 +56,7 @@ fn sample(blocks: u64) -> Sample {
         checksummed: fsdyno_model::Bytes(0),
         disk_requests: 0,
         waits: 0,
-        charged_ns: Nanos(0),
+        charged_ns: Nanos(10 * blocks),
         threads: Vec::new(),
     };
     Sample {
@@ -129,11 +129,11 @@ fn the_parts_add_up_to_the_whole_difference_and_the_largest_is_named() {
     assert_eq!(largest.path, ["kernel threads"]);
     assert_eq!(largest.only[1][0].function, "process_one_work");
     assert_eq!(
-        functions.sentence(),
+        functions.sentences().join(" "),
         "b executes 2.07 times the kernel blocks of a in delete (850 against 410). The largest part is in \
          kernel threads and below: +700; a has no such call path. By subsystem: journal +700 and directories -260. Processes of b \
-         sleep 500 ns in the kernel, \
-         of a 2.00 us. The largest part of that is in a_unlink and below: -2.00 us; b has no such call path."
+         sleep 500 ns in the kernel, of a 2.00 us. The largest part is in processes > vfs_unlink and below: \
+         -1.50 us, 100 % of the difference; there a calls a_unlink, and b b_unlink."
     );
     let find = functions
         .functions
@@ -150,15 +150,48 @@ fn the_parts_add_up_to_the_whole_difference_and_the_largest_is_named() {
 }
 
 #[test]
-fn sentences_divide_by_the_operations_of_each() {
+fn sentences_divide_by_the_operations_of_each_and_begin_with_the_larger_difference_of_time() {
     let functions = compared_of(0, [10, 20]).unwrap();
     assert_eq!(
-        functions.sentence(),
-        "b executes 1.04 times the kernel blocks of a in delete (42.5 against 41 for each file; 850 against \
-         410 in all). The largest part is in kernel threads and below: +35; a has no such call path. \
-         By subsystem: journal +35, directories -33 and paths and descriptors -0.50. \
-         Processes of b sleep 25 ns in the kernel for each file, of a 200 ns. The largest part of that is in \
-         a_unlink and below: -200 ns; b has no such call path."
+        functions.sentences(),
+        [
+            "Processes of b sleep 25 ns in the kernel for each file, of a 200 ns. The largest part is in processes \
+             > vfs_unlink and below: -175 ns, 100 % of the difference; there a calls a_unlink, and b b_unlink.",
+            "b executes 1.04 times the kernel blocks of a in delete (42.5 against 41 for each file; 850 against \
+             410 in all). The largest part is in kernel threads and below: +35; a has no such call path. \
+             By subsystem: journal +35, directories -33 and paths and descriptors -0.50."
+        ]
+    );
+}
+
+/// The sentences about two contenders with the same blocks and these sleeps.
+fn asleep(slept_ns: [u64; 2]) -> Vec<String> {
+    let samples = [sample(10)];
+    let side = |label: &str, slept_ns| Side {
+        label: label.to_owned(),
+        measured: &samples[0],
+        repeated: &samples,
+        at: 0,
+        profiles: vec![profile(&[("processes;vfs_unlink;find", 10, slept_ns)])],
+    };
+    let sides = [side("a", slept_ns[0]), side("b", slept_ns[1])];
+    Functions::of("run", "delete", &sides).unwrap().sentences()
+}
+
+#[test]
+fn equal_profiles_are_called_equal() {
+    assert_eq!(
+        asleep([3, 3]),
+        ["a and b have the same profile in delete: 10 kernel blocks by the same call paths."]
+    );
+}
+
+#[test]
+fn a_function_that_never_sleeps_in_one_is_not_called_missing_there() {
+    assert_eq!(
+        asleep([0, 500])[0],
+        "Processes of b sleep 500 ns in the kernel, of a 0 ns. The largest part is in vfs_unlink > find and \
+         below: +500 ns, 100 % of the difference."
     );
 }
 
@@ -174,7 +207,7 @@ fn a_repeat_with_other_counts_is_refused() {
 #[test]
 fn the_picture_names_every_function_with_exact_counts() {
     let functions = compared(0).unwrap();
-    let svg = flame::svg(&functions);
+    let svg = flame::svg(&functions, flame::Measure::Blocks).unwrap();
     for text in [
         "<title>a_unlink: a 400 blocks (100 its own), b 0 (0 its own)</title>",
         "+process_one_work",
@@ -183,6 +216,9 @@ fn the_picture_names_every_function_with_exact_counts() {
         assert!(svg.contains(text), "{text} is not in {svg}");
     }
     assert!(!svg.contains("idle"));
+    let sleep = flame::svg(&functions, flame::Measure::Sleep).unwrap();
+    assert!(sleep.contains("<title>a_unlink: a 2,000 ns (2,000 its own), b 0 (0 its own)</title>"));
+    assert!(!sleep.contains("b_worker"), "kernel threads wait for work");
     assert_eq!(
         flame::folded(&functions).lines().next(),
         Some("kernel_threads;process_one_work;b_worker 0 700")

@@ -9,6 +9,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 /// The part of a difference with which a callee has most of it.
 const MOST: f64 = 0.6;
 
+/// Functions that only one calls have no counterpart in the other, if what the other calls alone there has less
+/// than this part of them.
+const COUNTERPART: f64 = 0.1;
+
 /// The calls of both contenders. The first node is the root.
 #[derive(Debug, Clone, Default)]
 pub struct Tree {
@@ -93,30 +97,53 @@ impl Tree {
     }
 
     /// The path to the function in which most of the difference is: from who executes down, as long as one
-    /// callee has most of it, to the first that only one contender has.
+    /// callee has most of it. It ends where both call different functions for it, and at a function that only
+    /// one calls.
     pub fn concentrated(
         &self,
         figure: fn(&PathWork) -> u64,
         executors: &[&str],
     ) -> Option<Concentrated> {
-        let difference = |at: usize| {
-            let [a, b] = self.nodes[at].total.each_ref().map(figure);
-            a.abs_diff(b)
-        };
+        let total = |at: usize| self.nodes[at].total.each_ref().map(figure);
+        let difference = |at: usize| total(at)[0].abs_diff(total(at)[1]);
         // Of equal ones the first in the alphabet.
         let largest = |all: Vec<usize>| all.into_iter().rev().max_by_key(|at| difference(*at));
         let mut at = largest(self.executors(executors)).filter(|at| difference(*at) > 0)?;
         let mut path = vec![self.nodes[at].function.clone()];
-        while self.nodes[at].present == [true, true]
-            && let Some(callee) = largest(self.nodes[at].callees.values().copied().collect())
-            && difference(callee) as f64 >= MOST * difference(at) as f64
-        {
-            at = callee;
+        let mut only = None;
+        while self.nodes[at].present == [true, true] {
+            let callees = self.nodes[at].callees.values().copied();
+            let (shared, alone): (Vec<usize>, Vec<usize>) =
+                callees.partition(|at| self.nodes[*at].present == [true, true]);
+            let of_one = [0, 1].map(|side| alone.iter().map(|at| total(*at)[side]).sum::<u64>());
+            let most = (MOST * difference(at) as f64).ceil();
+            let next = largest(shared).filter(|next| difference(*next) as f64 >= most);
+            let next = next.or_else(|| {
+                let larger = usize::from(of_one[1] > of_one[0]);
+                let has_counterpart =
+                    of_one[1 - larger] as f64 > COUNTERPART * of_one[larger] as f64;
+                let by_side = |side| alone.iter().copied().filter(move |at| total(*at)[side] > 0);
+                if has_counterpart {
+                    if of_one[0].abs_diff(of_one[1]) as f64 >= most {
+                        let of = |side| largest(by_side(side).collect());
+                        let name = |at: usize| self.nodes[at].function.clone();
+                        only = of(0).zip(of(1)).map(|(a, b)| [name(a), name(b)]);
+                    }
+                    return None;
+                }
+                largest(by_side(larger).collect()).filter(|next| difference(*next) as f64 >= most)
+            });
+            let Some(next) = next else {
+                break;
+            };
+            at = next;
             path.push(self.nodes[at].function.clone());
         }
         Some(Concentrated {
             path,
-            figures: self.nodes[at].total.each_ref().map(figure),
+            figures: total(at),
+            present: self.nodes[at].present,
+            only,
         })
     }
 

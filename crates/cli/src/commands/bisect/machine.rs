@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 /// The first digits of a commit, as in the tag of its run.
-fn short(commit: &str) -> &str {
+pub fn short(commit: &str) -> &str {
     commit.get(..12).unwrap_or(commit)
 }
 

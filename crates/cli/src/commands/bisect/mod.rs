@@ -23,7 +23,7 @@ use fsdyno_run::bisect::{Bench as _, Judged};
 use fsdyno_run::bisect::{Change, Figures, Found, Question, Role, Step, Tried, is_paired};
 use fsdyno_store::Store;
 use kept::{AttemptResult, CellSettings, Kept, Search};
-use machine::{Here, git_error};
+use machine::{Here, git_error, short};
 use std::path::{Path, PathBuf};
 use summary::{Guilty, functions_text};
 
@@ -211,7 +211,7 @@ fn searched(search: &Search, bench: &mut Recorded<'_, Here<'_>>) -> Result<(), C
         })
     };
     let runs = [run(&before)?, run(&commit)?];
-    let functions = functions(search, &bench.machine, &runs)?;
+    let functions = functions(search, &bench.machine, [&before, &commit], &runs)?;
     let guilty = Guilty {
         search,
         about: &about(&commit)?,
@@ -234,16 +234,22 @@ fn searched(search: &Search, bench: &mut Recorded<'_, Here<'_>>) -> Result<(), C
 
 /// The functions whose counts the commit changed, as text; the reason why they are not known if they could
 /// not be profiled. Empty for kernels that count nothing.
-fn functions(search: &Search, here: &Here<'_>, runs: &[String; 2]) -> Result<String, CliError> {
+fn functions(
+    search: &Search,
+    here: &Here<'_>,
+    commits: [&str; 2],
+    runs: &[String; 2],
+) -> Result<String, CliError> {
     if !here.counts() {
         return Ok(String::new());
     }
     let store = Store::open_existing_read_only(here.store)?;
     let sets = [store.load(&runs[0])?, store.load(&runs[1])?];
     let of = |set| repeated_of(set, &search.cell.fs, &search.cell.phase).map_err(CliError::failure);
-    let (Some(one), Some(other)) = (of(&sets[0])?, of(&sets[1])?) else {
+    let (Some(mut one), Some(mut other)) = (of(&sets[0])?, of(&sets[1])?) else {
         return Ok(String::new());
     };
+    [one.label, other.label] = commits.map(|commit| short(commit).to_owned());
     let run = format!("{} and {}", runs[0], runs[1]);
     let pair = [(&sets[0], &one), (&sets[1], &other)];
     match profiling::compare(&run, pair, here.stop) {

@@ -68,11 +68,15 @@ fn precise(ratio: f64) -> String {
     }
 }
 
-/// The functions whose own blocks changed, the largest change first.
+/// Where the difference is, and the functions whose own blocks changed, the largest change first.
 pub fn functions_text(functions: &Functions) -> String {
     let changed = |one: &&Function| one.own[0] != one.own[1];
     let all: Vec<&Function> = functions.functions.iter().filter(changed).collect();
-    let mut text = String::from("Kernel blocks of functions before and after, without callees:\n");
+    let mut text = functions.sentences().join("\n");
+    if all.is_empty() {
+        return text + "\n";
+    }
+    text += "\n\nKernel blocks of functions before and after, without callees:\n";
     for one in all.iter().take(COUNTERS) {
         let [before, after] = one.own;
         let change = match one.total {
@@ -83,9 +87,6 @@ pub fn functions_text(functions: &Functions) -> String {
         let _ = writeln!(text, "  {name:<36} {before:>12} {after:>12}  {change}");
     }
     match all.len().saturating_sub(COUNTERS) {
-        _ if all.is_empty() => {
-            "No function of the kernel executed more or fewer blocks.\n".to_owned()
-        }
         0 => text,
         left_out => text + &format!("  and {left_out} that changed less\n"),
     }

@@ -7,6 +7,7 @@ use crate::exit::CliError;
 use crate::output;
 use fsdyno_host::signals;
 use fsdyno_model::ResultSet;
+use fsdyno_report::functions::flame::Measure;
 use fsdyno_report::functions::{Functions, firefox, flame, repeated};
 use fsdyno_report::{Format, Options};
 use std::path::Path;
@@ -15,8 +16,11 @@ use std::path::Path;
 type Picture = fn(&Functions) -> Result<Vec<u8>, CliError>;
 
 /// The files by the ends of their names.
-const PICTURES: [(&str, Picture); 4] = [
-    (".svg", |functions| Ok(flame::svg(functions).into_bytes())),
+const PICTURES: [(&str, Picture); 5] = [
+    (".sleep.svg", |functions| {
+        flame_graph(functions, Measure::Sleep)
+    }),
+    (".svg", |functions| flame_graph(functions, Measure::Blocks)),
     (".html", page),
     (".folded", |functions| {
         Ok(flame::folded(functions).into_bytes())
@@ -55,11 +59,17 @@ fn picture(path: &Path) -> Result<Picture, CliError> {
     let found = PICTURES.iter().find(|(end, _)| name.ends_with(end));
     found.map(|(_, picture)| *picture).ok_or_else(|| {
         CliError::usage(format!(
-            "cannot write {}: name a file that ends in .svg (a flame graph), .html (a page with it), \
-             .folded (call paths) or .profile.json (for the Firefox profiler)",
+            "cannot write {}: name a file that ends in .svg (a flame graph), .sleep.svg (one of \
+             sleep), .html (a page with both), .folded (call paths) or .profile.json (for the Firefox profiler)",
             path.display()
         ))
     })
+}
+
+fn flame_graph(functions: &Functions, measure: Measure) -> Result<Vec<u8>, CliError> {
+    let svg = flame::svg(functions, measure);
+    let svg = svg.ok_or_else(|| CliError::failure("no process slept: there is nothing to draw"))?;
+    Ok(svg.into_bytes())
 }
 
 fn page(functions: &Functions) -> Result<Vec<u8>, CliError> {
