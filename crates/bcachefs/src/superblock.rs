@@ -8,7 +8,7 @@ const MAGIC: [u8; 16] = [
     0xc6, 0x85, 0x73, 0xf6, 0x66, 0xce, 0x90, 0xa9, 0xd9, 0x6a, 0x60, 0xcf, 0x80, 0x3d, 0xf7, 0xef,
 ];
 /// `bcachefs_metadata_version_inode_has_child_snapshots`: 1.13.
-const VERSION: u64 = 1 << 10 | 13;
+const VERSION: u64 = (1 << 10) + 13;
 /// `BCH_SB_FIELD_members_v1` and `BCH_SB_FIELD_members_v2`.
 const MEMBERS_V1: u64 = 1;
 const MEMBERS_V2: u64 = 11;
@@ -145,7 +145,7 @@ fn flags(geometry: &Geometry, options: &MakeOptions) -> [u64; 7] {
             // JOURNAL_FLUSH_DELAY: 1000 ms
             | 1000 << 30,
         // JOURNAL_RECLAIM_DELAY: 100 ms
-        100
+        0x64
             // JOURNAL_TRANSACTION_NAMES
             | 1 << 32
             // COMPRESSION_TYPE_HI, BACKGROUND_COMPRESSION_TYPE_HI

@@ -4,6 +4,7 @@
 mod support;
 
 mod apps;
+mod bcachefs;
 mod chart;
 mod compare;
 mod completion;

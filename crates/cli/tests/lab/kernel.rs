@@ -81,21 +81,6 @@ fn every_file_system_of_the_lab_kernel_runs_in_it() {
 }
 
 #[test]
-fn a_pool_of_bcachefs_runs_in_the_lab_kernel() {
-    let named = "a_pool_of_bcachefs_runs_in_the_lab_kernel";
-    let Some(kernel) = lab_kernel(named).filter(|_| have(&["bcachefs"], named)) else {
-        return;
-    };
-    let home = Home::new();
-    let kernel = kernel.display().to_string();
-    let own = ["--guest-kernel", &kernel, "--repeats", "1"];
-    let fs = "bcachefs,bcachefs@pool2,bcachefs:compression=lz4";
-    let printed = run(&home, fs, &[&own[..], &TREE].concat());
-    assert_eq!(printed.code, Some(0), "{}{}", printed.out, printed.err);
-    assert!(home.left_in_work().is_empty());
-}
-
-#[test]
 fn a_panic_of_the_lab_kernel_fails_its_cell_with_its_last_output() {
     let named = "a_panic_of_the_lab_kernel_fails_its_cell_with_its_last_output";
     let Some(kernel) = lab_kernel(named) else {

@@ -6,6 +6,7 @@ mod support;
 
 mod advise;
 mod apps;
+mod bcachefs;
 mod bisect;
 mod bonnie;
 mod capabilities;
