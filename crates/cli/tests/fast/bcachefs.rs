@@ -11,8 +11,8 @@ fn files_with_content_are_overwritten_only_with_consent() {
         File::create_new(path).unwrap().set_len(32 << 20).unwrap();
     }
     let [a, b, c] = paths.each_ref().map(|path| path.to_str().unwrap());
-    let make = ["bcachefs", "make", "--replicas=2", a];
-    let made = home.fsdyno(&[&make[..], &[c]].concat());
+    let command = ["bcachefs", "make", "--replicas=2", a];
+    let made = home.fsdyno(&[&command[..], &[c]].concat());
     assert_eq!(made.code, Some(0), "{}", made.err);
     assert!(made.out.contains("512 buckets"), "{}", made.out);
     assert_eq!(
@@ -30,12 +30,12 @@ fn files_with_content_are_overwritten_only_with_consent() {
         (&[&[b], erase_a].concat(), "no --erase names it"),
         (&[&[a], erase_a].concat(), "it is named twice"),
     ] {
-        let refused = home.fsdyno(&[&make[..], words].concat());
+        let refused = home.fsdyno(&[&command[..], words].concat());
         assert_eq!(refused.code, Some(3), "{}", refused.err);
         assert!(refused.err.contains(reason), "{}", refused.err);
         assert!(held(a) && held(b), "{words:?}");
     }
-    let again = home.fsdyno(&[&make[..], &[b, "--erase", "b"], erase_a].concat());
+    let again = home.fsdyno(&[&command[..], &[b, "--erase", "b"], erase_a].concat());
     assert_eq!(again.code, Some(0), "{}", again.err);
     assert!(!held(a) && !held(b));
 }
