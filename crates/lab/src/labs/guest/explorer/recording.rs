@@ -200,8 +200,10 @@ mod tests {
         // Writes to a disk that loses none are durable when they complete.
         disk.record(Recorder::to(Box::new(keeping.clone()), Payloads::Kept));
         keeping.start();
-        disk.submit(Nanos(0), Request::new(0, Kind::Write, 9, 1), |into| into.fill(3))
-            .unwrap();
+        disk.submit(Nanos(0), Request::new(0, Kind::Write, 9, 1), |into| {
+            into.fill(3)
+        })
+        .unwrap();
         let kept = keeping.stop().events;
         assert_eq!(kept, [write(0, 9, Data::Bytes(Arc::from([3; 512])), true)]);
     }
