@@ -12,9 +12,9 @@ fn files_with_content_are_overwritten_only_with_consent() {
     }
     let [a, b, c] = paths.each_ref().map(|path| path.to_str().unwrap());
     let make = ["bcachefs", "make", "--replicas=2", a];
-    let made = home.fsdyno(&[&make[..], &[c]].concat());
-    assert_eq!(made.code, Some(0), "{}", made.err);
-    assert!(made.out.contains("512 buckets"), "{}", made.out);
+    let first = home.fsdyno(&[&make[..], &[c]].concat());
+    assert_eq!(first.code, Some(0), "{}", first.err);
+    assert!(first.out.contains("512 buckets"), "{}", first.out);
     assert_eq!(
         fs::read(c).unwrap()[8 * 512 + 24..][..4],
         [0xc6, 0x85, 0x73, 0xf6]
