@@ -11,10 +11,10 @@ fn files_with_content_are_overwritten_only_with_consent() {
         File::create_new(path).unwrap().set_len(32 << 20).unwrap();
     }
     let [a, b, c] = paths.each_ref().map(|path| path.to_str().unwrap());
-    let command = ["bcachefs", "make", "--replicas=2", a];
-    let made = home.fsdyno(&[&command[..], &[c]].concat());
-    assert_eq!(made.code, Some(0), "{}", made.err);
-    assert!(made.out.contains("512 buckets"), "{}", made.out);
+    let make = ["bcachefs", "make", "--replicas=2", a];
+    let first = home.fsdyno(&[&make[..], &[c]].concat());
+    assert_eq!(first.code, Some(0), "{}", first.err);
+    assert!(first.out.contains("512 buckets"), "{}", first.out);
     assert_eq!(
         fs::read(c).unwrap()[8 * 512 + 24..][..4],
         [0xc6, 0x85, 0x73, 0xf6]
@@ -30,12 +30,12 @@ fn files_with_content_are_overwritten_only_with_consent() {
         (&[&[b], erase_a].concat(), "no --erase names it"),
         (&[&[a], erase_a].concat(), "it is named twice"),
     ] {
-        let refused = home.fsdyno(&[&command[..], words].concat());
+        let refused = home.fsdyno(&[&make[..], words].concat());
         assert_eq!(refused.code, Some(3), "{}", refused.err);
         assert!(refused.err.contains(reason), "{}", refused.err);
         assert!(held(a) && held(b), "{words:?}");
     }
-    let again = home.fsdyno(&[&command[..], &[b, "--erase", "b"], erase_a].concat());
+    let again = home.fsdyno(&[&make[..], &[b, "--erase", "b"], erase_a].concat());
     assert_eq!(again.code, Some(0), "{}", again.err);
     assert!(!held(a) && !held(b));
 }

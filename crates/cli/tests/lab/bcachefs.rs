@@ -55,12 +55,14 @@ truncate -s 64M a b
 A=$(losetup --find --show a) B=$(losetup --find --show b)
 mkdir m
 cp -r /usr/bin/env /etc/fstab .
+export XDG_STATE_HOME=$PWD/state
+make() { $FSDYNO --dirs-from-env bcachefs make "$@"; }
 finds() { if $FSDYNO bcachefs check "$@" > found; then exit 1; fi; test -s found; }
 holds() { cmp env m/env && cmp fstab m/fstab && umount m; }
 # The root of the B-tree snapshot_trees.
 damage() { dd if=/dev/zero of=$1 bs=128K seek=32 count=1 conv=notrunc,fsync status=none; }
 
-$FSDYNO bcachefs make --erase loop0 $A
+make --erase loop0 $A
 mount -t bcachefs $A m && cp env fstab m && umount m
 sum=$(md5sum < a)
 $FSDYNO bcachefs check $A
@@ -75,7 +77,7 @@ dd if=/dev/zero of=$A bs=1M count=3 conv=notrunc,fsync status=none
 finds $A
 
 dd if=/dev/zero of=$A bs=1M count=64 conv=fsync status=none
-$FSDYNO bcachefs make --replicas=2 --erase loop0 --erase loop1 $A $B
+make --replicas=2 --erase loop0 --erase loop1 $A $B
 mount -t bcachefs $A:$B m && cp env fstab m && umount m
 dd if=/dev/zero of=$B bs=1M seek=3 count=6 conv=notrunc,fsync status=none
 mount -t bcachefs $A:$B m && holds
