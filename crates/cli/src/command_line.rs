@@ -113,7 +113,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
             "merge",
         ],
     ),
-    ("Power cuts", &["crash"]),
+    ("Power cuts and faults", &["crash", "lose"]),
     (
         "Labs and many machines",
         &["lab", "disk", "cpu", "cluster", "ci", "bisect"],
@@ -256,12 +256,14 @@ pub enum Command {
     Man(crate::man::ManArgs),
     /// Print the JSON Schema of a command's JSON output
     Schema {
-        /// Schema: report, series, exploration, why, compare, history, advice or crash
+        /// Schema: report, series, exploration, why, compare, history, advice, crash or lose
         #[arg(value_parser = schema)]
         name: fsdyno_report::schemas::Schema,
     },
     /// Crash tests: cut the power of guests that write, and check what survives
     Crash(commands::crash::CrashArgs),
+    /// Inject faults of disks, and report which file systems notice or repair them
+    Lose(commands::lose::LoseArgs),
     /// Make and check UFS1 and UFS2 on devices or in files
     Ufs(commands::ufs::UfsArgs),
     /// Make an empty UFS1 or UFS2 on a device or in a file; erases its content
