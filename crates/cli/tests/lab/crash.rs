@@ -241,7 +241,7 @@ fn a_contender_that_cannot_crash_is_refused_by_name() {
             "tmpfs",
             "tmpfs: this test needs a file system directly on its disks",
         ),
-        ("ext4@raid0x2", "ext4@raid0x2: crash tests need"),
+        ("ext4@raid0x2", "ext4@raid0x2: this test needs"),
         ("ext5", "ext5"),
         (
             "host/ext4",

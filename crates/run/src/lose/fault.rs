@@ -120,6 +120,16 @@ fn inject(
         }
     };
     let sectors = medium.differing(&base);
+    // One request can write data and metadata. Its loss would be neither a fault of the one nor of
+    // the other.
+    let is_data = medium.is_data(sector);
+    let is_other = |sector: &u64| {
+        let zeros = medium.sector(*sector) == [0; SECTOR];
+        !zeros && medium.is_data(*sector) != is_data
+    };
+    if sectors.iter().any(is_other) {
+        return None;
+    }
     let faulty = FaultyDisk {
         disk,
         base,

@@ -106,19 +106,26 @@ impl Medium {
         bytes
     }
 
-    /// The role of a sector; none if nothing ever wrote it. Data are known by their content, other
-    /// roles by the recipe: it knows a block by its place or by its beginning.
+    /// Whether a sector has content of a file.
+    pub fn is_data(&self, sector: u64) -> bool {
+        content::is_written(&self.sector(sector))
+    }
+
+    /// The role of a sector; none if nothing ever wrote it, or if it is after the end of a file. Data
+    /// are known by their content, other roles by the recipe: it knows a block by its place or by
+    /// its beginning.
     pub fn role(&self, sector: u64, roles: Option<&Roles>) -> Option<BlockRole> {
         let bytes = self.sector(sector);
         let mut free = [0; SECTOR];
         content::fill_free(sector * SECTOR as u64, &mut free);
-        if bytes == free {
+        let first = sector / BLOCK * BLOCK;
+        let is_padding = bytes == [0; SECTOR] && self.is_data(first);
+        if bytes == free || is_padding {
             return None;
         }
-        if content::is_written(&bytes) {
+        if self.is_data(sector) {
             return Some(BlockRole::Data);
         }
-        let first = sector / BLOCK * BLOCK;
         let block: Vec<u8> = (first..first + BLOCK)
             .flat_map(|sector| self.sector(sector))
             .collect();

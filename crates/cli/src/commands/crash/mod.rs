@@ -370,10 +370,7 @@ pub(in crate::commands) fn contenders(
     let all: Vec<Contender> = all.collect();
     let label = |at: usize| &all[at].label;
     if let Some(twice) = (1..all.len()).find(|&at| (0..at).any(|other| label(other) == label(at))) {
-        let message = format!(
-            "{} is named twice. Name it once; --random N cuts its power more often",
-            label(twice)
-        );
+        let message = format!("{} is named twice. Name it once", label(twice));
         return Err(CliError::usage(message));
     }
     let joined = |contender: &Contender| recipes::layouts::below(contender).is_some();
