@@ -1,7 +1,7 @@
 //! The outcomes of faults of a disk: a sentence on flipped data for each contender, and a table of
 //! all faults.
 
-use crate::document::{Block, Cell, Column, Document, Label, Overflow, Row, Table};
+use crate::document::{Block, Cell, Column, Document, Label, Overflow, Row, Section, Table};
 use crate::terms;
 use fsdyno_model::{BlockRole, DiskFault, FaultOutcome, FaultTests, InjectedFault};
 use fsdyno_stats::proportion_interval;
@@ -19,10 +19,15 @@ pub fn document(tests: &FaultTests, by_role: bool) -> Document {
     let shown = roles
         .into_iter()
         .filter(|role| by_role || *role == BlockRole::Data);
-    let mut blocks = vec![Block::Table(of_roles(tests, &names, shown))];
-    if !by_role {
-        blocks.push(Block::Table(of_metadata(tests, &names)));
-    }
+    let by_fault = of_roles(tests, &names, shown);
+    let mut blocks = if by_role {
+        vec![Block::Table(by_fault)]
+    } else {
+        let data = Section::new("data", "Faults of data").with(Block::Table(by_fault));
+        let metadata = Block::Table(of_metadata(tests, &names));
+        let metadata = Section::new("metadata", "Faults of metadata").with(metadata);
+        vec![Block::Section(data), Block::Section(metadata)]
+    };
     let seen: BTreeSet<FaultOutcome> = tests.faults.iter().map(|one| one.outcome).collect();
     let legend: Vec<String> = seen
         .into_iter()
@@ -91,10 +96,7 @@ fn of_metadata(tests: &FaultTests, names: &[String]) -> Table {
             let count = of_metadata(name).filter(|one| one.outcome == *outcome);
             Cell::Count(count.count() as u64)
         });
-        Row::new(
-            format!("{}: metadata", terms::printable(name)),
-            cells.collect(),
-        )
+        Row::new(Label::contender(terms::printable(name)), cells.collect())
     });
     let rows: Vec<Row> = rows.collect();
     Table {
