@@ -256,7 +256,7 @@ pub enum Command {
     Man(crate::man::ManArgs),
     /// Print the JSON Schema of a command's JSON output
     Schema {
-        /// Schema: report, series, exploration, why, compare, history, advice, crash or lose
+        /// Schema: report, series, exploration, why, compare, history, advice, crash, lose
         #[arg(value_parser = schema)]
         name: fsdyno_report::schemas::Schema,
     },
