@@ -113,7 +113,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
             "merge",
         ],
     ),
-    ("Power cuts", &["crash"]),
+    ("Power cuts and faults", &["crash", "lose"]),
     (
         "Labs and many machines",
         &["lab", "disk", "cpu", "cluster", "ci", "bisect"],
@@ -257,12 +257,14 @@ pub enum Command {
     Man(crate::man::ManArgs),
     /// Print the JSON Schema of a command's JSON output
     Schema {
-        /// Schema: report, series, exploration, why, compare, history, advice or crash
+        /// Schema: report, series, exploration, why, compare, history, advice, crash, lose
         #[arg(value_parser = schema)]
         name: fsdyno_report::schemas::Schema,
     },
     /// Crash tests: cut the power of guests that write, and check what survives
     Crash(commands::crash::CrashArgs),
+    /// Inject faults of disks, and report which file systems notice or repair them
+    Lose(commands::lose::LoseArgs),
     /// Make and check bcachefs without its tools
     Bcachefs(commands::bcachefs::BcachefsArgs),
     /// Make and check UFS1 and UFS2 on devices or in files

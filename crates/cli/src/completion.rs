@@ -90,9 +90,10 @@ fn values_of(command: &str, argument: &str, store: Option<&PathBuf>) -> Option<A
     let listed = |what: Listed| whole(move || items(what));
     let values = match (command, argument) {
         ("run" | "advise", "suite") => listed(Listed::Suites),
-        ("run" | "rerun" | "crash" | "selftest" | "bisect" | "advise", "contenders" | "fs") => {
-            ArgValueCompleter::new(contenders)
-        }
+        (
+            "run" | "rerun" | "crash" | "lose" | "selftest" | "bisect" | "advise",
+            "contenders" | "fs",
+        ) => ArgValueCompleter::new(contenders),
         ("run" | "selftest" | "advise", "phases")
         | ("phase", "kind")
         | ("bisect", "phase" | "phases") => listed(Listed::Phases),

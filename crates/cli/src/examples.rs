@@ -403,6 +403,13 @@ const ALL: &[Examples] = &[
         ],
     ),
     (
+        "lose",
+        &[(
+            "lose --fs ext4,xfs,btrfs,btrfs@mirror2",
+            "inject disk faults, and see which file systems notice them",
+        )],
+    ),
+    (
         "ufs make",
         &[("ufs make -O 2 ufs.img", "make a UFS2 in a file")],
     ),

@@ -45,6 +45,24 @@ fn unit(magic: [u8; 4], number: u32, offset: u64) -> [u8; UNIT] {
     unit
 }
 
+/// Whether bytes are content that an operation wrote, up to zeros after the end of its file.
+pub fn is_written(bytes: &[u8]) -> bool {
+    let Some([w0, w1, w2, w3, n0, n1, n2, n3, offset @ ..]) = bytes.first_chunk::<UNIT>() else {
+        return false;
+    };
+    let offset = u64::from_le_bytes(*offset);
+    if [*w0, *w1, *w2, *w3] != WRITTEN || offset > u64::MAX / 2 {
+        return false;
+    }
+    let number = u32::from_le_bytes([*n0, *n1, *n2, *n3]);
+    let mut expected = vec![0; bytes.len()];
+    fill(number, offset, &mut expected);
+    let units = bytes.chunks(UNIT).zip(expected.chunks(UNIT));
+    let written = units.take_while(|(unit, expected)| unit == expected);
+    let after = written.count() * UNIT;
+    after > 0 && bytes.iter().skip(after).all(|byte| *byte == 0)
+}
+
 /// The source of each part of `bytes`, which begin at `offset` of a file. Neighbouring parts with
 /// one source are one run.
 pub fn runs(offset: u64, bytes: &[u8]) -> Vec<Run> {
@@ -116,5 +134,25 @@ mod tests {
         );
         // The same bytes at another offset were not written there.
         assert_eq!(runs(8192, &bytes[..16])[0].source, Source::Other);
+    }
+
+    #[test]
+    fn a_sector_of_a_file_is_content_up_to_zeros_after_its_end() {
+        let mut sector = [0; 512];
+        fill(7, 4096, &mut sector[..160]);
+        assert!(is_written(&sector));
+        fill(7, 4096, &mut sector);
+        assert!(is_written(&sector));
+        // The last unit has another place, or bytes that no operation wrote.
+        fill(7, 0, &mut sector[496..]);
+        assert!(!is_written(&sector));
+        sector[496..].fill(1);
+        assert!(!is_written(&sector));
+        assert!(!is_written(&[0; 512]));
+        // An offset near the end of all numbers, and one inside a unit.
+        for offset in [u64::MAX, 8] {
+            sector[8..16].copy_from_slice(&offset.to_le_bytes());
+            assert!(!is_written(&sector));
+        }
     }
 }

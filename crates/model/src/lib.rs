@@ -12,6 +12,7 @@ pub mod capability;
 pub mod cell;
 pub mod contender;
 pub mod content;
+pub mod disk_fault;
 pub mod disk_use;
 pub mod event;
 pub mod evidence;
@@ -60,6 +61,7 @@ pub use capability::{
 pub use cell::{Cell, CellRecord, CommandRecord, Effective, Failure, Outcome, Stage};
 pub use contender::{Contender, ContenderKernel, FilesystemKind, GrammarError, LayoutChoice};
 pub use content::DatasetContent;
+pub use disk_fault::{DiskFault, FaultOutcome, FaultTests, InjectedFault};
 pub use disk_use::{DiskFigures, DiskUse, Mark, Point};
 pub use event::Event;
 pub use evidence::{CacheEvidence, CacheState};

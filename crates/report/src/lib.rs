@@ -4,15 +4,17 @@
 //! Each kind of report builds a document: a run ([`run_report`]), runs compared with each other
 //! ([`compare`]), a run compared with a published table ([`published_comparison`]), the causes of a
 //! difference ([`why`]), the history of a store ([`history`]), a series of crash tests ([`crash`]),
-//! an exploration of crash states ([`exploration`]), advice on a choice ([`advice`]). The renderers
-//! are in [`formats`]. A [`site`] is made of the pages of a store. This crate has no SQL, no clock
-//! and no terminal detection: the same input gives the same bytes.
+//! an exploration of crash states ([`exploration`]), faults of a disk ([`disk_faults`]), advice on a
+//! choice ([`advice`]). The renderers are in [`formats`]. A [`site`] is made of the pages of a
+//! store. This crate has no SQL, no clock and no terminal detection: the same input gives the same
+//! bytes.
 
 pub mod advice;
 pub mod charts;
 pub mod compare;
 pub mod comparison;
 pub mod crash;
+pub mod disk_faults;
 pub mod document;
 pub mod exploration;
 mod figures;
@@ -41,7 +43,7 @@ pub use options::{Advice, Assets, LINES, Options};
 use advice::Recommendation;
 use document::Document;
 use formats::{Report, bencher, bonnie, json, openmetrics, terminal};
-use fsdyno_model::{Exploration, ResultSet, Series};
+use fsdyno_model::{Exploration, FaultTests, ResultSet, Series};
 use functions::Functions;
 use history::History;
 use published::Published;
@@ -290,6 +292,16 @@ pub fn render_exploration(
         figures: &|| exploration::figures(exploration),
     };
     formats::render(&report, exploration, format, options)
+}
+
+/// Renders the outcomes of faults of a disk, on a terminal on one screen.
+pub fn render_disk_faults(tests: &FaultTests, format: Format, options: &Options) -> Rendered {
+    let report = Report {
+        what: "the faults of a disk",
+        document: &|| disk_faults::document(tests, options.long),
+        figures: &|| disk_faults::figures(tests),
+    };
+    formats::render(&report, tests, format, options)
 }
 
 /// Renders advice, on a terminal on one screen.

@@ -9,7 +9,7 @@ use crate::functions::Functions;
 use crate::history::History;
 use crate::run_json::RunReport;
 use crate::why::Why;
-use fsdyno_model::{Exploration, PowerCut, Series};
+use fsdyno_model::{Exploration, FaultTests, PowerCut, Series};
 use schemars::generate::{SchemaGenerator, SchemaSettings};
 use std::fmt;
 
@@ -29,7 +29,7 @@ pub struct Schema {
 }
 
 /// All schemas.
-pub const ALL: [Schema; 9] = [
+pub const ALL: [Schema; 10] = [
     Schema {
         name: "report",
         title: "A run",
@@ -83,6 +83,12 @@ pub const ALL: [Schema; 9] = [
         title: "Power cuts in the order they were made",
         printed_by: "`fsdyno crash --json`",
         generate: SchemaGenerator::into_root_schema_for::<Vec<PowerCut>>,
+    },
+    Schema {
+        name: "lose",
+        title: "Faults of disks, and what came of them",
+        printed_by: "`fsdyno lose --json`",
+        generate: SchemaGenerator::into_root_schema_for::<FaultTests>,
     },
 ];
 

@@ -11,6 +11,7 @@ pub mod conductor;
 pub mod explore;
 #[doc(hidden)]
 pub mod fuzz;
+pub mod lose;
 mod open;
 pub mod remaining;
 pub mod resolve;

@@ -19,6 +19,7 @@ pub mod history;
 pub mod jobs;
 pub mod lab;
 pub mod list;
+pub mod lose;
 pub mod make;
 pub mod measuring;
 pub mod merge;

@@ -239,9 +239,9 @@ fn a_contender_that_cannot_crash_is_refused_by_name() {
     for (fs, expected) in [
         (
             "tmpfs",
-            "tmpfs: crash tests need a file system directly on a disk",
+            "tmpfs: this test needs a file system directly on its disks",
         ),
-        ("ext4@raid0x2", "ext4@raid0x2: crash tests need"),
+        ("ext4@raid0x2", "ext4@raid0x2: this test needs"),
         ("ext5", "ext5"),
         (
             "host/ext4",

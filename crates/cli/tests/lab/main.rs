@@ -30,6 +30,7 @@ mod kernel;
 mod kill_campaign;
 mod kills;
 mod lock;
+mod lose;
 mod memory;
 mod mixed;
 mod package;

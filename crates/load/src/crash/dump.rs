@@ -389,7 +389,7 @@ pub fn make_file(root: &Path) -> Option<String> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::CLOEXEC;
     let made = open(root, DIRECTORY, Mode::empty()).and_then(|root| {
         let file = openat(&root, NEW_FILE, flags, Mode::from(0o644))?;
-        pwrite(&file, &[1; 4096], 0)?;
+        uninterrupted(|| pwrite(&file, &[1; 4096], 0))?;
         fsync(&file)
     });
     made.err().map(|error| errno::name(error).to_owned())

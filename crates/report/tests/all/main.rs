@@ -7,6 +7,7 @@ mod compare;
 mod comparison;
 mod crash;
 mod data;
+mod disk_faults;
 mod disks;
 mod exploration;
 mod explored;

@@ -194,6 +194,12 @@ fn an_exploration_is_valid_by_its_schema() {
 }
 
 #[test]
+fn faults_of_disks_are_valid_by_their_schema() {
+    let tests = crate::disk_faults::tests();
+    assert_eq!(violations("lose", &to_value(&tests)), NONE);
+}
+
+#[test]
 fn advice_is_valid_by_its_schema() {
     let advice = crate::advice::complete();
     let json = render_advice(&advice, Format::Json, &wide(80)).unwrap();

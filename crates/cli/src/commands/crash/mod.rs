@@ -85,7 +85,7 @@ pub fn crash(args: &CrashArgs, store: &Path) -> Result<Code, CliError> {
     }
 }
 
-fn lab_for(
+pub(in crate::commands) fn lab_for(
     lab: &LabChoice,
     size: &GuestSize,
     work: &Path,
@@ -252,7 +252,7 @@ fn pull(
 
 /// Performs this work on each item, on this number of items at the same time, and passes the
 /// results on in the order of the items. After an error no item begins.
-fn in_order<T: Sync, R: Send, E: Send>(
+pub(in crate::commands) fn in_order<T: Sync, R: Send, E: Send>(
     items: &[T],
     jobs: NonZeroUsize,
     work: impl Fn(&T) -> Result<R, E> + Sync,
@@ -343,7 +343,10 @@ fn code<'a>(mut recoveries: impl Iterator<Item = &'a Recovery>) -> Code {
     Code::ok_if(recoveries.all(is_whole))
 }
 
-fn contenders(lists: &[String], lab: &LabChoice) -> Result<Vec<Contender>, CliError> {
+pub(in crate::commands) fn contenders(
+    lists: &[String],
+    lab: &LabChoice,
+) -> Result<Vec<Contender>, CliError> {
     let here = std::env::current_dir()?;
     let parser = ContenderParser {
         base: &here,
@@ -367,10 +370,7 @@ fn contenders(lists: &[String], lab: &LabChoice) -> Result<Vec<Contender>, CliEr
     let all: Vec<Contender> = all.collect();
     let label = |at: usize| &all[at].label;
     if let Some(twice) = (1..all.len()).find(|&at| (0..at).any(|other| label(other) == label(at))) {
-        let message = format!(
-            "{} is named twice. Name it once; --random N cuts its power more often",
-            label(twice)
-        );
+        let message = format!("{} is named twice. Name it once", label(twice));
         return Err(CliError::usage(message));
     }
     let joined = |contender: &Contender| recipes::layouts::below(contender).is_some();
@@ -380,7 +380,7 @@ fn contenders(lists: &[String], lab: &LabChoice) -> Result<Vec<Contender>, CliEr
     {
         None => Ok(all),
         Some(contender) => Err(CliError::usage(format!(
-            "{}: crash tests need a file system directly on a disk. Name one, for example ext4",
+            "{}: this test needs a file system directly on its disks. Name one, for example ext4",
             contender.label
         ))),
     }

@@ -1,0 +1,70 @@
+//! Faults of disks: what is known of file systems with and without checksums of data. Without the
+//! lab kernel, the tests are skipped by name.
+
+use crate::support::{Home, have, lab_kernel};
+use serde_json::Value;
+use std::collections::BTreeSet;
+
+#[test]
+fn only_checksums_of_data_notice_flipped_data_and_only_a_mirror_repairs_them() {
+    let name = "only_checksums_of_data_notice_flipped_data_and_only_a_mirror_repairs_them";
+    let Some(kernel) = lab_kernel(name) else {
+        return;
+    };
+    if !have(&["mkfs.ext4", "mkfs.btrfs"], name) {
+        return;
+    }
+    let home = Home::new();
+    let path = |path: &std::path::Path| path.display().to_string();
+    let (work, kernel) = (path(&home.work()), path(&kernel));
+    let lose = |contenders: &str| {
+        let printed = home.fsdyno(&[
+            "lose",
+            "--fs",
+            contenders,
+            "--draws",
+            "3",
+            "--work-dir",
+            &work,
+            "--guest-memory",
+            "256M",
+            "--guest-kernel",
+            &kernel,
+            "--json",
+        ]);
+        let tests: Value = serde_json::from_str(&printed.out).expect(&printed.err);
+        (printed, tests)
+    };
+    let (printed, tests) = lose("ext4,btrfs,btrfs@mirror2");
+    let outcomes = |contender: &str, fault: &str, role: &str| -> BTreeSet<String> {
+        let faults = tests["faults"].as_array().unwrap().iter();
+        let chosen = faults.filter(|one| {
+            one["contender"] == contender && one["fault"] == fault && one["role"] == role
+        });
+        chosen
+            .map(|one| one["outcome"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    let only = |outcome: &str| BTreeSet::from([outcome.to_owned()]);
+    assert_eq!(outcomes("ext4", "bit-flip", "data"), only("wrong-data"));
+    assert_eq!(outcomes("btrfs", "bit-flip", "data"), only("error"));
+    for fault in ["bit-flip", "lost-write", "read-error"] {
+        let mirror = outcomes("btrfs@mirror2", fault, "data");
+        assert_eq!(mirror, only("healed"), "{fault}");
+    }
+    assert_eq!(outcomes("ext4", "read-error", "data"), only("error"));
+    // ext4 has checksums of its metadata.
+    let wrong = outcomes("ext4", "bit-flip", "inode-table");
+    assert!(!wrong.contains("wrong-data") && !wrong.is_empty());
+    assert_eq!(printed.code, Some(1), "{}", printed.err);
+    // The outcomes depend on nothing but the contender and the seed.
+    let of_ext4 = |tests: &Value| -> Vec<Value> {
+        let faults = tests["faults"].as_array().unwrap().iter();
+        faults
+            .filter(|one| one["contender"] == "ext4")
+            .cloned()
+            .collect()
+    };
+    let (_, again) = lose("ext4");
+    assert_eq!(of_ext4(&again), of_ext4(&tests));
+}

@@ -1,0 +1,160 @@
+//! Faults of a disk that were injected under file systems, and what came of them.
+
+use crate::block_role::BlockRole;
+use crate::contender::Contender;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// What a disk does wrong.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum DiskFault {
+    /// One bit of a sector changes.
+    BitFlip,
+    /// A write is acknowledged and is not on the disk.
+    LostWrite,
+    /// A write is at the place of another write.
+    MisdirectedWrite,
+    /// A sector cannot be read until it is written.
+    ReadError,
+    /// One read of a sector fails.
+    TransientReadError,
+}
+
+impl DiskFault {
+    /// All of them.
+    pub const ALL: [Self; 5] = [
+        Self::BitFlip,
+        Self::LostWrite,
+        Self::MisdirectedWrite,
+        Self::ReadError,
+        Self::TransientReadError,
+    ];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::BitFlip => "bit flip",
+            Self::LostWrite => "lost write",
+            Self::MisdirectedWrite => "misdirected write",
+            Self::ReadError => "read error",
+            Self::TransientReadError => "transient read error",
+        }
+    }
+}
+
+impl fmt::Display for DiskFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// What a user of the file system sees of a fault: the worst that applies.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum FaultOutcome {
+    /// Wrong data, files or names, and neither an error nor a message of the kernel.
+    WrongData,
+    /// Wrong data, files or names. An error of another file, or the log of the kernel, has a trace.
+    WrongDataLogged,
+    /// It cannot be mounted, also after the repair program of its recipe, if it has one.
+    Unmountable,
+    /// It can be mounted after a repair, and files are damaged or gone.
+    Damaged,
+    /// The kernel crashes.
+    Crash,
+    /// The kernel hangs, or cannot unmount it.
+    Hang,
+    /// It becomes read-only.
+    ReadOnly,
+    /// A system call fails; everything else is right.
+    Error,
+    /// It cannot be mounted until the repair program restores all of it.
+    Repaired,
+    /// Everything is right. Only the log of the kernel has a message.
+    Warning,
+    /// Everything is right. Only the checker or a scrub finds the bad block.
+    FoundByCheck,
+    /// Everything is right, and a scrub restores the block.
+    HealedByScrub,
+    /// Everything is right, and the block is restored.
+    Healed,
+    /// Everything is right, and nothing finds a bad block.
+    NoEffect,
+}
+
+impl FaultOutcome {
+    /// All of them, the worst first.
+    pub const ALL: [Self; 14] = [
+        Self::WrongData,
+        Self::WrongDataLogged,
+        Self::Unmountable,
+        Self::Damaged,
+        Self::Crash,
+        Self::Hang,
+        Self::ReadOnly,
+        Self::Error,
+        Self::Repaired,
+        Self::Warning,
+        Self::FoundByCheck,
+        Self::HealedByScrub,
+        Self::Healed,
+        Self::NoEffect,
+    ];
+
+    /// Whether data are wrong, gone or out of reach, or the kernel stops.
+    pub fn is_loss(self) -> bool {
+        self <= Self::Hang
+    }
+}
+
+/// A fault of one disk, and what came of it.
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+pub struct InjectedFault {
+    /// The label of the contender.
+    pub contender: String,
+    /// What the disk did wrong.
+    pub fault: DiskFault,
+    /// What the file system keeps in the sector.
+    pub role: BlockRole,
+    /// The disk, counted from 0.
+    pub disk: u32,
+    /// The sector of 512 bytes; that of a lost or misdirected write is one of those that it wrote.
+    pub sector: u64,
+    /// The worst that a user sees.
+    pub outcome: FaultOutcome,
+    /// Whether wrong data are found by the checker or a scrub.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub found: bool,
+    /// The first wrong file, error or message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+}
+
+/// Faults of the disks of some contenders.
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+pub struct FaultTests {
+    /// The version of this structure, as JSON carries it.
+    #[schemars(extend("const" = FaultTests::SCHEMA))]
+    pub schema: u32,
+    /// The tested contenders, each with a label of its own.
+    pub contenders: Vec<Contender>,
+    /// The kernel of the guests: name, release and version.
+    pub guest: String,
+    /// The seed of the places.
+    pub seed: u64,
+    /// The largest number of faults of each kind in blocks of each role.
+    pub draws: u32,
+    /// The faults, by contender.
+    pub faults: Vec<InjectedFault>,
+}
+
+impl FaultTests {
+    /// The version of this structure.
+    pub const SCHEMA: u32 = 1;
+}

@@ -1,0 +1,251 @@
+//! The outcomes of faults of a disk: a sentence on flipped data for each contender, and a table of
+//! all faults.
+
+use crate::document::{Block, Cell, Column, Document, Label, Overflow, Row, Section, Table};
+use crate::terms;
+use fsdyno_model::{BlockRole, DiskFault, FaultOutcome, FaultTests, InjectedFault};
+use fsdyno_stats::proportion_interval;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The outcomes of the faults: those of data by fault, and those of metadata in total; or all by
+/// role and fault.
+pub fn document(tests: &FaultTests, by_role: bool) -> Document {
+    let names: Vec<String> = tests
+        .contenders
+        .iter()
+        .map(|one| one.label.clone())
+        .collect();
+    let roles: BTreeSet<BlockRole> = tests.faults.iter().map(|one| one.role).collect();
+    let shown = roles
+        .into_iter()
+        .filter(|role| by_role || *role == BlockRole::Data);
+    let by_fault = of_roles(tests, &names, shown);
+    let mut blocks = if by_role {
+        vec![Block::Table(by_fault)]
+    } else {
+        let data = Section::new("data", "Faults of data").with(Block::Table(by_fault));
+        let metadata = Block::Table(of_metadata(tests, &names));
+        let metadata = Section::new("metadata", "Faults of metadata").with(metadata);
+        vec![Block::Section(data), Block::Section(metadata)]
+    };
+    let seen: BTreeSet<FaultOutcome> = tests.faults.iter().map(|one| one.outcome).collect();
+    let legend: Vec<String> = seen
+        .into_iter()
+        .map(|outcome| format!("{}: {}", short_name(outcome), meaning(outcome)))
+        .collect();
+    blocks.push(Block::Legend(format!("{}.", legend.join("; ")).into()));
+    let scope = format!(
+        "{}; seed {}, at most {} of each kind in blocks of each role. Other files, options and \
+         kernels were not tested.",
+        terms::printable(&tests.guest),
+        tests.seed,
+        terms::count(tests.draws as usize, "fault"),
+    );
+    blocks.push(Block::Paragraph(scope.into()));
+    Document {
+        lead: lead(tests, &names).into_iter().map(Into::into).collect(),
+        blocks,
+        ..Document::new("fsdyno: faults of a disk, and what came of them")
+    }
+}
+
+/// The outcomes of each fault in blocks of each role, a column for each contender.
+fn of_roles(tests: &FaultTests, names: &[String], roles: impl Iterator<Item = BlockRole>) -> Table {
+    let columns = names.iter().map(|name| {
+        let name = Label::contender(terms::printable(name));
+        Column {
+            is_text: true,
+            ..Column::new(name)
+        }
+    });
+    let columns = columns.collect::<Vec<_>>();
+    let mut rows = Vec::new();
+    for role in roles {
+        for fault in DiskFault::ALL {
+            let cells = names.iter().map(|name| {
+                let chosen = of(tests, name).filter(|one| one.fault == fault && one.role == role);
+                Some(outcomes(chosen)).filter(|text| !text.is_empty())
+            });
+            let cells: Vec<Option<String>> = cells.collect();
+            if cells.iter().any(Option::is_some) {
+                let cells = cells.into_iter();
+                let cells = cells.map(|text| text.map_or(Cell::Empty, Cell::Text));
+                rows.push(Row::new(
+                    format!("{}: {fault}", role.name()),
+                    cells.collect(),
+                ));
+            }
+        }
+    }
+    Table {
+        overflow: Overflow::Split,
+        ..Table::new("Outcomes of faults", "fault", columns, rows)
+    }
+}
+
+/// How often each outcome followed a fault of metadata, a row for each contender.
+fn of_metadata(tests: &FaultTests, names: &[String]) -> Table {
+    let of_metadata = |name| of(tests, name).filter(|one| one.role != BlockRole::Data);
+    let seen: BTreeSet<FaultOutcome> = names
+        .iter()
+        .flat_map(|name| of_metadata(name).map(|one| one.outcome))
+        .collect();
+    let columns = seen.iter().map(|outcome| Column::new(short_name(*outcome)));
+    let rows = names.iter().map(|name| {
+        let cells = seen.iter().map(|outcome| {
+            let count = of_metadata(name).filter(|one| one.outcome == *outcome);
+            Cell::Count(count.count() as u64)
+        });
+        Row::new(Label::contender(terms::printable(name)), cells.collect())
+    });
+    let rows: Vec<Row> = rows.collect();
+    Table {
+        overflow: Overflow::Split,
+        ..Table::new(
+            "Outcomes of faults of metadata",
+            "contender",
+            columns.collect::<Vec<_>>(),
+            rows,
+        )
+    }
+}
+
+/// Every fault, for CSV.
+pub fn figures(tests: &FaultTests) -> Table {
+    let columns = ["fault", "role", "disk", "sector", "outcome", "detail"].map(Column::of_text);
+    let rows = tests.faults.iter().map(|one| {
+        let cells = vec![
+            Cell::Text(one.fault.name().to_owned()),
+            Cell::Text(one.role.name().to_owned()),
+            Cell::Count(one.disk.into()),
+            Cell::Count(one.sector),
+            Cell::Text(short_name(one.outcome).to_owned()),
+            Cell::Text(terms::printable(one.detail.as_deref().unwrap_or_default())),
+        ];
+        Row::new(terms::printable(&one.contender), cells)
+    });
+    Table::new("faults", "contender", columns, rows)
+}
+
+fn of<'a>(tests: &'a FaultTests, name: &'a str) -> impl Iterator<Item = &'a InjectedFault> {
+    tests.faults.iter().filter(move |one| one.contender == name)
+}
+
+/// The answer: which file systems silently return wrong data.
+fn lead(tests: &FaultTests, names: &[String]) -> Vec<String> {
+    let mut sentences = Vec::new();
+    let flips = |name: &str| -> Vec<FaultOutcome> {
+        let flipped = of(tests, name)
+            .filter(|one| one.fault == DiskFault::BitFlip && one.role == BlockRole::Data);
+        flipped.map(|one| one.outcome).collect()
+    };
+    for name in names {
+        let flipped = flips(name);
+        let silent = share(&flipped, |one| one == FaultOutcome::WrongData);
+        let healed = share(&flipped, |one| {
+            matches!(one, FaultOutcome::Healed | FaultOutcome::HealedByScrub)
+        });
+        let noticed = share(&flipped, |one| {
+            !matches!(one, FaultOutcome::WrongData | FaultOutcome::NoEffect)
+        });
+        let name = terms::printable(name);
+        let what = match (&silent, &healed, &noticed) {
+            (Some(silent), ..) => {
+                format!("silently returned wrong data for {silent} flipped data blocks")
+            }
+            (_, Some(healed), _) => format!("repaired {healed} flipped data blocks"),
+            (_, _, Some(noticed)) => format!("noticed {noticed} flipped data blocks"),
+            (None, None, None) => "noticed no flipped data block".to_owned(),
+        };
+        sentences.push(format!("{name} {what}."));
+    }
+    let lost: Vec<String> = names
+        .iter()
+        .filter_map(|name| {
+            let metadata = of(tests, name).filter(|one| one.role != BlockRole::Data);
+            let metadata: Vec<FaultOutcome> = metadata.map(|one| one.outcome).collect();
+            let bad = share(&metadata, FaultOutcome::is_loss)?;
+            Some(format!("{} {bad}", terms::printable(name)))
+        })
+        .collect();
+    if !lost.is_empty() {
+        sentences.push(format!(
+            "Faults of metadata after which files were wrong, gone or out of reach, or the kernel \
+             stopped: {}.",
+            lost.join("; ")
+        ));
+    }
+    sentences
+}
+
+/// `9 of 10 (55-100 %)`; none if there is none.
+fn share(outcomes: &[FaultOutcome], counts: impl Fn(FaultOutcome) -> bool) -> Option<String> {
+    let hits = outcomes.iter().filter(|one| counts(**one)).count();
+    if hits == 0 {
+        return None;
+    }
+    let interval = proportion_interval(hits as u64, outcomes.len() as u64);
+    Some(format!(
+        "{hits} of {} ({:.0}\u{2013}{:.0} %)",
+        outcomes.len(),
+        interval.low * 100.0,
+        interval.high * 100.0
+    ))
+}
+
+/// `wrong 9, none 1`.
+fn outcomes<'a>(faults: impl Iterator<Item = &'a InjectedFault>) -> String {
+    let mut counts: BTreeMap<FaultOutcome, usize> = BTreeMap::new();
+    for one in faults {
+        *counts.entry(one.outcome).or_default() += 1;
+    }
+    let counts = counts.into_iter();
+    let parts: Vec<String> = counts
+        .map(|(outcome, count)| format!("{} {count}", short_name(outcome)))
+        .collect();
+    parts.join(", ")
+}
+
+fn short_name(outcome: FaultOutcome) -> &'static str {
+    match outcome {
+        FaultOutcome::WrongData => "WRONG",
+        FaultOutcome::WrongDataLogged => "wrong+log",
+        FaultOutcome::Unmountable => "unmountable",
+        FaultOutcome::Damaged => "damaged",
+        FaultOutcome::Crash => "crash",
+        FaultOutcome::Hang => "hang",
+        FaultOutcome::ReadOnly => "read-only",
+        FaultOutcome::Error => "error",
+        FaultOutcome::Repaired => "repaired",
+        FaultOutcome::Warning => "log",
+        FaultOutcome::FoundByCheck => "check",
+        FaultOutcome::HealedByScrub => "scrub",
+        FaultOutcome::Healed => "healed",
+        FaultOutcome::NoEffect => "none",
+    }
+}
+
+fn meaning(outcome: FaultOutcome) -> &'static str {
+    match outcome {
+        FaultOutcome::WrongData => {
+            "silently wrong data or names: no error, no message of the kernel"
+        }
+        FaultOutcome::WrongDataLogged => {
+            "wrong data or names, with a message of the kernel or an error elsewhere"
+        }
+        FaultOutcome::Unmountable => {
+            "cannot be mounted, also after its routine repair if it has one"
+        }
+        FaultOutcome::Damaged => "files damaged or gone after a repair",
+        FaultOutcome::Crash => "the kernel crashed",
+        FaultOutcome::Hang => "the kernel hung",
+        FaultOutcome::ReadOnly => "became read-only",
+        FaultOutcome::Error => "a system call failed, the rest is right",
+        FaultOutcome::Repaired => "the repair program restored all",
+        FaultOutcome::Warning => "only the kernel log has a message",
+        FaultOutcome::FoundByCheck => "only the checker or a scrub finds it",
+        FaultOutcome::HealedByScrub => "a scrub restores the block",
+        FaultOutcome::Healed => "the block was restored",
+        FaultOutcome::NoEffect => "no effect",
+    }
+}

@@ -1,0 +1,319 @@
+//! Puts faults of disks under file systems, and finds out who notices them.
+//!
+//! A guest makes the file system and fills it with a tree whose content names its place. Each fault
+//! concerns one sector of a known role that the healthy file system reads. A guest then mounts it, reads
+//! every file, and makes a new one; the host compares the files with the tree. If no file and no system
+//! call shows the fault, the checker and the scrub of the recipe also run.
+
+mod compare;
+mod fault;
+mod medium;
+mod tree;
+
+use compare::Comparison;
+use fault::FaultyDisk;
+use fsdyno_crash::Tree;
+use fsdyno_crash::signature::normalised;
+use fsdyno_datasets::seed::Seed;
+use fsdyno_lab::explorer::{
+    AfterRecovery, Contents, Examined, ExplorerGuest, RecoveryOptions, RecoveryReport, SectorSet,
+    Trial, disk_size,
+};
+use fsdyno_lab::{GuestLab, GuestLabError};
+use fsdyno_model::{BlockRole, Contender, DiskFault, FaultOutcome, InjectedFault, ModelDisk};
+use fsdyno_recipes::Roles;
+use medium::{Medium, Place};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The message of the kernel that counts earlier messages of one place.
+const SUPPRESSED: &str = "callbacks suppressed";
+
+/// The errno of a file system that is read-only.
+const READ_ONLY: &str = "EROFS";
+
+/// The reason why a contender cannot be tested.
+#[derive(Debug, thiserror::Error)]
+pub enum LoseError {
+    /// The guest cannot be used, or the user cancelled.
+    #[error(transparent)]
+    Guest(#[from] GuestLabError),
+    /// It does not work on disks without faults.
+    #[error("{contender} without a fault: {what}")]
+    Healthy { contender: String, what: String },
+}
+
+/// The tests of one contender.
+#[derive(Debug, Clone)]
+pub struct Tested {
+    /// The kernel of its guests.
+    pub guest: String,
+    pub faults: Vec<InjectedFault>,
+}
+
+/// Tests a contender: for each role of its blocks and each fault, at most this number of places.
+pub fn test(
+    lab: &GuestLab,
+    contender: &Contender,
+    model: &ModelDisk,
+    (seed, draws): (u64, u32),
+) -> Result<Tested, LoseError> {
+    let mut tester = FaultTester::new(lab, contender, model)?;
+    let mut faults = Vec::new();
+    let places: Vec<(BlockRole, Vec<Place>)> = tester.places.clone().into_iter().collect();
+    for (role, places) in places {
+        for fault in DiskFault::ALL {
+            let seed = Seed::new(seed).part(role.name()).part(fault.name());
+            for (place, faulty) in fault::draw(&tester.media, &places, fault, (seed, draws)) {
+                let (outcome, found, detail) = tester.judge(&faulty)?;
+                faults.push(InjectedFault {
+                    contender: contender.label.clone(),
+                    fault,
+                    role,
+                    disk: u32::try_from(place.disk).unwrap_or(u32::MAX),
+                    sector: place.sector,
+                    outcome,
+                    found,
+                    detail,
+                });
+            }
+        }
+    }
+    let guest = tester.guest.about().to_owned();
+    Ok(Tested { guest, faults })
+}
+
+/// Injects faults into the disks of a file system, and judges what follows.
+struct FaultTester<'a> {
+    guest: ExplorerGuest<'a>,
+    /// Its disks, as the unmount left them.
+    media: Vec<Medium>,
+    /// The sectors of each role that are read.
+    places: BTreeMap<BlockRole, Vec<Place>>,
+    tree: Tree,
+    /// The sectors of each disk that are written without a fault.
+    written: Vec<SectorSet>,
+    /// The messages of the kernel without a fault, without their numbers.
+    usual: BTreeSet<String>,
+    /// Whether the checker and the scrub find nothing without a fault.
+    audits: bool,
+    repairs: bool,
+}
+
+impl<'a> FaultTester<'a> {
+    fn new(lab: &'a GuestLab, contender: &Contender, model: &ModelDisk) -> Result<Self, LoseError> {
+        let refused = |what: String| LoseError::Healthy {
+            contender: contender.label.clone(),
+            what,
+        };
+        let mut guest = ExplorerGuest::start(lab, contender, model, disk_size(contender))?;
+        let filled = guest.fill(&tree::program())?;
+        if let Some(failed) = filled.failed {
+            return Err(refused(format!("{failed:?}")));
+        }
+        let media: Vec<Medium> = filled.disks.iter().map(Medium::new).collect();
+        let healthy: Vec<Contents> = media.iter().map(Medium::contents).collect();
+        let used = guest.examine(healthy.clone(), options(Trial::Use))?;
+        let (report, disks) = working(used).map_err(refused)?;
+        let tree = report.tree.unwrap_or_default();
+        if let Some(what) = tree::unlike_program(&tree) {
+            return Err(refused(what));
+        }
+        let audited = guest.examine(healthy, options(Trial::Audit))?;
+        let (audit, _) = working(audited).map_err(refused)?;
+        let usual = report.kernel.iter().chain(&audit.kernel);
+        let recipe = fsdyno_recipes::find(&contender.filesystem);
+        let roles = |medium: &Medium| -> Option<Roles> {
+            let mut read = |at: u64, into: &mut [u8]| medium.healthy.read(at, into);
+            recipe.and_then(|recipe| recipe.roles(&mut read))
+        };
+        // Each disk may carry the structures that name the roles, or only the first one.
+        let of_first = media.first().and_then(roles);
+        let mut places: BTreeMap<BlockRole, Vec<Place>> = BTreeMap::new();
+        for ((disk, medium), after) in media.iter().enumerate().zip(&disks) {
+            let roles = roles(medium).or_else(|| of_first.clone());
+            for sector in &after.reads {
+                if let Some(role) = medium.role(*sector, roles.as_ref()) {
+                    let place = Place {
+                        disk,
+                        sector: *sector,
+                    };
+                    places.entry(role).or_default().push(place);
+                }
+            }
+        }
+        let device = [String::from("device")];
+        Ok(Self {
+            guest,
+            media,
+            places,
+            tree,
+            written: disks.into_iter().map(|disk| disk.written).collect(),
+            usual: usual.map(|line| without_numbers(line)).collect(),
+            audits: audit.audit.is_none(),
+            repairs: recipe.is_some_and(|recipe| recipe.repair(&device).is_some()),
+        })
+    }
+
+    /// The contents of all disks, one of them faulty.
+    fn contents(&self, faulty: &FaultyDisk) -> Vec<Contents> {
+        let media = self.media.iter().enumerate();
+        let contents = media.map(|(disk, medium)| {
+            if disk == faulty.disk {
+                faulty.contents()
+            } else {
+                medium.contents()
+            }
+        });
+        contents.collect()
+    }
+
+    /// Lets a guest use a faulty disk: the outcome, whether wrong data are found by a checker, and the
+    /// first evidence.
+    fn judge(
+        &mut self,
+        faulty: &FaultyDisk,
+    ) -> Result<(FaultOutcome, bool, Option<String>), LoseError> {
+        let examined = self
+            .guest
+            .examine(self.contents(faulty), options(Trial::Use))?;
+        let report = match examined.end {
+            Err(failure) if failure.hangs() => {
+                return Ok((FaultOutcome::Hang, false, Some(failure.what)));
+            }
+            Err(failure) => return Ok((FaultOutcome::Crash, false, Some(failure.what))),
+            Ok(report) => report,
+        };
+        if let Some(why) = report.stuck {
+            return Ok((FaultOutcome::Hang, false, Some(why)));
+        }
+        let Some(tree) = report.tree else {
+            return self.repaired(faulty, report.refused);
+        };
+        let found = Comparison::of(&self.tree, &tree);
+        let message = self.unusual(&report.kernel);
+        let failed = report.no_new_file;
+        let is_silent = message.is_none() && failed.is_none() && report.corrected_by.is_none();
+        match (found.wrong, found.error) {
+            (Some(wrong), None) if is_silent => {
+                let found = self
+                    .audit(faulty)?
+                    .is_some_and(|(complaint, _)| complaint.is_some());
+                return Ok((FaultOutcome::WrongData, found, Some(wrong)));
+            }
+            (Some(wrong), _) => return Ok((FaultOutcome::WrongDataLogged, false, Some(wrong))),
+            (None, error) => {
+                let evidence =
+                    error.or_else(|| failed.clone().map(|errno| format!("a new file: {errno}")));
+                if failed.as_deref() == Some(READ_ONLY) {
+                    return Ok((FaultOutcome::ReadOnly, false, message.or(evidence)));
+                }
+                if evidence.is_some() {
+                    return Ok((FaultOutcome::Error, false, evidence));
+                }
+            }
+        }
+        if report.corrected_by.is_some() {
+            return Ok((FaultOutcome::Repaired, false, report.corrected_by));
+        }
+        if self.is_healed(faulty, &examined.disks) {
+            return Ok((FaultOutcome::Healed, false, message));
+        }
+        let audited = if faulty.fails_once() {
+            None
+        } else {
+            self.audit(faulty)?
+        };
+        Ok(match (audited, message) {
+            (Some((_, true)), message) => (FaultOutcome::HealedByScrub, false, message),
+            (_, Some(message)) => (FaultOutcome::Warning, false, Some(message)),
+            (Some((Some(complaint), false)), None) => {
+                (FaultOutcome::FoundByCheck, false, Some(complaint))
+            }
+            _ => (FaultOutcome::NoEffect, false, None),
+        })
+    }
+
+    /// Runs the repair program of a file system that cannot be mounted.
+    fn repaired(
+        &mut self,
+        faulty: &FaultyDisk,
+        refused: Option<String>,
+    ) -> Result<(FaultOutcome, bool, Option<String>), LoseError> {
+        if faulty.fails_once() {
+            return Ok((FaultOutcome::Error, false, refused));
+        }
+        if !self.repairs {
+            return Ok((FaultOutcome::Unmountable, false, refused));
+        }
+        let options = RecoveryOptions {
+            repair: true,
+            ..options(Trial::Use)
+        };
+        let examined = self.guest.examine(self.contents(faulty), options)?;
+        let Ok(report) = examined.end else {
+            return Ok((FaultOutcome::Unmountable, false, refused));
+        };
+        let Some(tree) = report.tree else {
+            return Ok((FaultOutcome::Unmountable, false, report.refused.or(refused)));
+        };
+        let found = Comparison::of(&self.tree, &tree);
+        Ok(match found.wrong.or(found.error) {
+            Some(damage) => (FaultOutcome::Damaged, false, Some(damage)),
+            None => (FaultOutcome::Repaired, false, refused),
+        })
+    }
+
+    /// The complaint of the checker or the scrub, and whether they restored the block; none if they
+    /// cannot decide.
+    fn audit(&mut self, faulty: &FaultyDisk) -> Result<Option<(Option<String>, bool)>, LoseError> {
+        if !self.audits {
+            return Ok(None);
+        }
+        let examined = self
+            .guest
+            .examine(self.contents(faulty), options(Trial::Audit))?;
+        let healed = self.is_healed(faulty, &examined.disks);
+        Ok(examined.end.ok().map(|report| (report.audit, healed)))
+    }
+
+    /// Whether the faulty sectors were restored. Those that are written without a fault too are not.
+    fn is_healed(&self, faulty: &FaultyDisk, after: &[AfterRecovery]) -> bool {
+        let (Some(after), Some(usual)) = (after.get(faulty.disk), self.written.get(faulty.disk))
+        else {
+            return false;
+        };
+        let medium = &self.media[faulty.disk];
+        faulty.is_healed(&medium.healthy, after)
+            && !faulty.sectors.iter().all(|sector| usual.contains(*sector))
+    }
+
+    /// The first message of the kernel that it does not print without a fault.
+    fn unusual(&self, messages: &[String]) -> Option<String> {
+        let mut messages = messages.iter();
+        let unusual = |line: &&String| {
+            !line.contains(SUPPRESSED) && !self.usual.contains(&without_numbers(line))
+        };
+        messages.find(unusual).cloned()
+    }
+}
+
+fn options(trial: Trial) -> RecoveryOptions {
+    RecoveryOptions {
+        trial: Some(trial),
+        ..RecoveryOptions::default()
+    }
+}
+
+/// The report on disks without a fault.
+fn working(examined: Examined) -> Result<(RecoveryReport, Vec<AfterRecovery>), String> {
+    let report = *examined.end.map_err(|failure| failure.what)?;
+    let failed = [&report.refused, &report.stuck, &report.no_new_file];
+    if let Some(what) = failed.into_iter().flatten().next() {
+        return Err(what.clone());
+    }
+    Ok((report, examined.disks))
+}
+
+fn without_numbers(line: &str) -> String {
+    normalised(line, &BTreeSet::new())
+}
