@@ -29,6 +29,8 @@ pub enum Work<'a> {
     Program(&'a Program),
     /// An application.
     Application {
+        /// The shell command before it, if there is one.
+        prepare: Option<&'a str>,
         /// Its shell command.
         command: &'a str,
         /// The shell command that checks its files.
@@ -62,7 +64,14 @@ pub fn render(shown: &Shown<'_>) -> String {
                 comment(&format!("  {}", self::command(operation)));
             }
         }
-        Work::Application { command, check } => {
+        Work::Application {
+            prepare,
+            command,
+            check,
+        } => {
+            for line in prepare.iter().flat_map(|prepare| prepare.lines()) {
+                comment(&format!("  {line}"));
+            }
             for line in command.lines() {
                 comment(&format!("  {line}"));
             }

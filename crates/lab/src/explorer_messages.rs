@@ -17,6 +17,8 @@ pub(crate) enum Command {
     /// Mount it, run an application in its root, and unmount it. Each line that the application
     /// prints is an operation that has returned.
     Execute {
+        /// Runs first. Its result is durable when the recording begins.
+        prepare: Option<String>,
         shell: String,
         /// Stop the application at each line, and freeze the file system before the line is
         /// reported.

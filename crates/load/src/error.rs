@@ -86,6 +86,13 @@ pub enum LoadError {
     /// A service ended while its phase needed it.
     #[error("the service of {label} ended{}{text}", if text.is_empty() { "" } else { ": " })]
     Service { label: String, text: String },
+    /// A service that runs did not become ready.
+    #[error("the service of {label} is not ready after {seconds} s: {reason}")]
+    NotReady {
+        label: String,
+        seconds: u64,
+        reason: String,
+    },
     /// The engine `null` cannot run a phase that is a program.
     #[error("it runs a program, and the engine null runs none: choose another engine")]
     NoEngine,

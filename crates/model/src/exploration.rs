@@ -133,6 +133,12 @@ pub enum ProgramSource {
     },
     /// An application, with a command that checks its data.
     Application {
+        /// Its name and settings; none of a command of the user.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        name: Option<String>,
+        /// A command whose result is durable before the application begins.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        prepare: Option<String>,
         /// The command of the application, run in the file system.
         command: String,
         /// The command that checks the recovered files.

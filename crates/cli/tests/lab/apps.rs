@@ -1,7 +1,7 @@
 //! Applications in virtual time: their user, their service and their temporary files. Without the lab
 //! kernel, the tests are skipped by name.
 
-use crate::support::{Home, have, lab_kernel, outcomes};
+use crate::support::{Home, Printed, have, lab_kernel, outcomes};
 use serde_json::Value;
 use std::path::Path;
 
@@ -113,4 +113,106 @@ fn sqlite_and_git_run_in_virtual_time() {
     let samples = measured.as_array().unwrap().iter();
     let counts = samples.map(|cell| cell["samples"].as_array().unwrap().len());
     assert_eq!(counts.sum::<usize>(), 2 * (1 + 3));
+}
+
+/// A search of the states that a power cut leaves of an application, in few states.
+fn crash(home: &Home, kernel: &Path, app: &str) -> Printed {
+    let (kernel, work) = (kernel.display().to_string(), home.work());
+    let work = work.display().to_string();
+    home.fsdyno(&[
+        "crash",
+        "--app",
+        app,
+        "--fs",
+        "ext4",
+        "--states",
+        "3",
+        "--no-nested",
+        "--no-minimize",
+        "--guest-memory",
+        "256M",
+        "--guest-kernel",
+        &kernel,
+        "--work-dir",
+        &work,
+    ])
+}
+
+const LOG: &str = r#"
+title = "a log with a service"
+user = "nobody"
+programs = { sync = "coreutils" }
+settings = [
+  { name = "durable", about = "how writes wait", default = "yes", values = ["yes", "no"] },
+  { name = "port", about = "the port", default = "free", values = ["free", "taken"] },
+]
+[service]
+start = "test $port = free || { echo port is taken; exit 1; }; echo up >/run/up; exec sleep 1000"
+ready = "test -s /run/up"
+stop = "pkill -x sleep"
+[[phases]]
+name = "append"
+about = "appends"
+load = "true"
+[crash]
+prepare = "echo 0 >log"
+work = """
+for number in 1 2; do
+  echo $number >>log
+  test $durable = no || sync log
+  echo $number
+done
+"""
+check = """
+test $(id -u) != 0 && test -s /run/up
+test $(wc -l) -lt $(wc -l <log) || { echo a line is lost; exit 1; }
+"""
+"#;
+
+#[test]
+fn a_power_cut_takes_acknowledged_work_only_from_careless_settings_of_an_application() {
+    let test = "a_power_cut_takes_acknowledged_work_only_from_careless_settings_of_an_application";
+    let Some(kernel) = lab_kernel(test) else {
+        return;
+    };
+    if !have(
+        &["sqlite3", "mkfs.ext4", "pkill", "setpriv", "unshare"],
+        test,
+    ) {
+        return;
+    }
+    let home = Home::new();
+    let file = home.path("log.toml").display().to_string();
+    std::fs::write(&file, LOG).unwrap();
+    let sqlite = "sqlite[journal_mode=wal,transactions=3,synchronous=full]";
+    for careful in [sqlite, &file] {
+        let output = crash(&home, &kernel, careful);
+        assert_eq!(output.code, Some(0), "{}{}", output.out, output.err);
+        let nothing = "loses nothing in the checked states";
+        let text = output.out.replace('\n', " ");
+        assert!(text.contains(nothing), "{}", output.out);
+    }
+    let careless = [
+        (sqlite.replace("full", "off"), "transaction is"),
+        (format!("{file}[durable=no]"), "a line is lost"),
+    ];
+    for (careless, lost) in &careless {
+        let output = crash(&home, &kernel, careless);
+        assert_eq!(output.code, Some(1), "{}{}", output.out, output.err);
+        let name = careless.rsplit('/').next().unwrap().replace(".toml", "");
+        let loses = format!("{name} loses data on ext4");
+        assert!(
+            output.out.replace('\n', " ").contains(&loses),
+            "{}",
+            output.out
+        );
+        let check = format!("the check of {name} fails after");
+        assert!(output.err.contains(&check), "{}", output.err);
+        assert!(output.err.contains(lost), "{}", output.err);
+    }
+    let refused = crash(&home, &kernel, &format!("{file}[port=taken]"));
+    assert_eq!(refused.code, Some(2), "{}{}", refused.out, refused.err);
+    let why = "without a power cut: its command ended with exit status: 1: the service does not \
+               start: port is taken";
+    assert!(refused.err.contains(why), "{}", refused.err);
 }

@@ -31,6 +31,10 @@ const SETTLING: Duration = Duration::from_secs(120);
 /// The interval in which the kernel limits equal messages is 5 s (`DEFAULT_RATELIMIT_INTERVAL`).
 const RATE_LIMIT: Duration = Duration::from_secs(6);
 
+/// How often and at which interval an unmounted disk is examined until nothing holds it.
+const HELD_TRIES: u32 = 2000;
+const HELD_POLL: Duration = Duration::from_millis(5);
+
 /// The maximum number of warnings of the kernel that are reported.
 const MAX_WARNINGS: usize = 100;
 
@@ -102,7 +106,11 @@ impl Line {
                 Err(reason) => refused(reason),
             }),
             Command::Perform { program } => self.perform_program(tested, &program),
-            Command::Execute { shell, frozen } => self.execute(tested, &shell, frozen),
+            Command::Execute {
+                prepare,
+                shell,
+                frozen,
+            } => self.execute(tested, prepare.as_deref(), &shell, frozen),
             Command::Recover {
                 repair,
                 thorough,
@@ -162,6 +170,7 @@ impl Line {
     fn execute(
         &mut self,
         tested: &TestedFilesystem<'_>,
+        prepare: Option<&str>,
         command: &str,
         frozen: bool,
     ) -> io::Result<Answer> {
@@ -169,15 +178,21 @@ impl Line {
             Ok(mounted) => mounted,
             Err(reason) => return Ok(refused(reason)),
         };
+        let root = &tested.target;
+        if let Some(prepare) = prepare {
+            let prepared = crash::execute(root, prepare, false, &mut |_| Ok(()))?;
+            if let Some(failed) = prepared.failed {
+                return Ok(refused(format!("its preparation {failed}")));
+            }
+        }
         rustix::fs::sync();
         self.send(&Answer::SetUp)?;
-        let root = &tested.target;
         let mut returned = |operation| {
             let _frozen = frozen.then(|| Frozen::freeze(root)).transpose()?;
             self.send(&Answer::Returned { operation })
         };
         let executed = crash::execute(root, command, frozen, &mut returned)?;
-        let left = unmount_recorded(tested, mounted);
+        let left = unmount_unused(mounted).and_then(|()| flush_and_forget(tested));
         Ok(match (left, executed.failed) {
             (Ok(()), None) => Answer::Performed {
                 failed: None,
@@ -185,7 +200,7 @@ impl Line {
                 elapsed: Nanos::from(executed.elapsed),
                 kernel: self.warnings(),
             },
-            (_, Some(failed)) => refused(format!("`{command}` {failed}")),
+            (_, Some(failed)) => refused(format!("its command {failed}")),
             (Err(reason), None) => refused(reason),
         })
     }
@@ -262,8 +277,33 @@ fn unmount_recorded(
     mounted: MountedFilesystem,
 ) -> Result<(), String> {
     mounted.unmount()?;
+    flush_and_forget(tested)
+}
+
+fn flush_and_forget(tested: &TestedFilesystem<'_>) -> Result<(), String> {
     flush(tested)?;
     tested.forget()
+}
+
+/// Unmounts the file system after commands of the user. A killed process may hold it in a mount
+/// namespace of its own, until the kernel has ended it: the next mount would get the files of this
+/// one. The disk can be opened exclusively when nothing holds it.
+fn unmount_unused(mounted: MountedFilesystem) -> Result<(), String> {
+    mounted.unmount()?;
+    let flags = i32::try_from(OFlags::EXCL.bits()).unwrap_or_default();
+    let path = disk(0);
+    let mut tries = 0;
+    loop {
+        let opened = File::options().read(true).custom_flags(flags).open(&path);
+        match opened {
+            Ok(_) => return Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::ResourceBusy && tries < HELD_TRIES => {
+                tries += 1;
+                thread::sleep(HELD_POLL);
+            }
+            Err(error) => return Err(format!("{} after unmount: {error}", path.display())),
+        }
+    }
 }
 
 /// Runs the check of an application on a file system whose recovery was judged before. The outer
@@ -282,7 +322,7 @@ fn check_application(
         }
     };
     report.application = crash::check(&tested.target, &check.command, &check.acknowledged)?;
-    Ok(mounted.unmount())
+    Ok(unmount_unused(mounted))
 }
 
 /// Mounts a recovered file system a second time, compares its files, and uses it.

@@ -1,5 +1,6 @@
 //! Runs an application whose files the crash explorer checks, and its check.
 
+use super::StrayProcesses;
 use super::stopping::{Precedence, Stopped};
 use fsdyno_files::programs;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -35,7 +36,8 @@ pub fn execute(
 ) -> io::Result<Executed> {
     let began = Instant::now();
     let _precedence = stops.then(Precedence::take);
-    let mut child = shell(root, command)
+    let left = Left::new()?;
+    let mut child = shell(root, command, &left)
         .stdin(Stdio::null())
         .process_group(0)
         .spawn()?;
@@ -68,6 +70,7 @@ pub fn execute(
     }
     let status = child.wait()?;
     let elapsed = began.elapsed();
+    drop(left);
     let errors = errors.join().unwrap_or_default();
     let failed = (!status.success()).then(|| format!("ended with {status}: {}", last(&errors)));
     Ok(Executed {
@@ -80,7 +83,8 @@ pub fn execute(
 /// Runs a check in a directory; its standard input has these lines. Returns what it found: what it
 /// printed, if its status is not 0.
 pub fn check(root: &Path, command: &str, lines: &[String]) -> io::Result<Option<String>> {
-    let mut child = shell(root, command).stdin(Stdio::piped()).spawn()?;
+    let left = Left::new()?;
+    let mut child = shell(root, command, &left).stdin(Stdio::piped()).spawn()?;
     let errors = first_of(child.stderr.take());
     let output = first_of(child.stdout.take());
     let mut input: String = lines.join("\n");
@@ -98,13 +102,32 @@ pub fn check(root: &Path, command: &str, lines: &[String]) -> io::Result<Option<
         }
     }
     let status = child.wait()?;
+    drop(left);
     let printed = [output, errors].map(|text| text.join().unwrap_or_default());
     let words = printed.iter().find(|text| !text.trim().is_empty());
     let words = words.map_or_else(|| format!("it ended with {status}"), |text| first(text));
     Ok((!status.success()).then_some(words))
 }
 
-fn shell(root: &Path, command: &str) -> Command {
+/// The processes of a command. Those that it leaves running are killed on drop: they would keep the
+/// file system from being unmounted.
+struct Left(StrayProcesses);
+
+impl Left {
+    fn new() -> io::Result<Self> {
+        let guarded = StrayProcesses::guarded();
+        guarded.map(Self).map_err(io::Error::other)
+    }
+}
+
+impl Drop for Left {
+    fn drop(&mut self) {
+        self.0.end();
+    }
+}
+
+fn shell(root: &Path, command: &str, left: &Left) -> Command {
+    let (name, value) = left.0.variable();
     let mut shell = programs::at("/bin/sh");
     shell
         .args(["-c", command])
@@ -112,6 +135,7 @@ fn shell(root: &Path, command: &str) -> Command {
         .env_clear()
         .env("PATH", programs::path_variable())
         .env("LC_ALL", "C")
+        .env(name, value)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     shell
@@ -140,9 +164,12 @@ fn first(text: &str) -> String {
     lines.next().unwrap_or_default().trim().to_owned()
 }
 
-fn last(text: &str) -> String {
-    let line = text.lines().rev().find(|line| !line.trim().is_empty());
-    line.unwrap_or("it printed no error").trim().to_owned()
+/// The last lines of standard error.
+fn last(errors: &str) -> String {
+    match super::last_lines(errors.trim()) {
+        none if none.is_empty() => "it printed no error".to_owned(),
+        lines => lines,
+    }
 }
 
 #[cfg(test)]

@@ -7,17 +7,22 @@
 
 use crate::error::LoadError;
 use fsdyno_files::programs;
+use std::io::Write;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Stdio};
 
-/// The script reads until fsdyno has exited: nobody writes to the pipe. A dead process has no
-/// environment; a process that cannot die at once gets ten seconds.
+/// The script reads until it gets a line or fsdyno has exited. A dead process has no environment, and
+/// neither has one inside execve(2): if fsdyno was killed, only several searches without a process
+/// end the script. A process that cannot die at once gets ten seconds.
 const SCRIPT: &str = "trap '' HUP INT TERM
-read -r _
+searches=5
+read -r _ && searches=1
 turns=0
+empty=0
 while [ $turns -lt 100 ]; do
     found=$(grep -lzxFe \"$1\" /proc/[0-9]*/environ 2>/dev/null)
-    [ -n \"$found\" ] || exit 0
+    if [ -n \"$found\" ]; then empty=0; else empty=$((empty + 1)); fi
+    [ $empty -lt $searches ] || exit 0
     for one in $found; do
         one=${one#/proc/}
         kill -KILL \"${one%/environ}\" 2>/dev/null
@@ -55,8 +60,10 @@ impl Watchdog {
 
 impl Drop for Watchdog {
     fn drop(&mut self) {
-        // Closing the pipe makes it check once more and exit.
-        drop(self.0.stdin.take());
+        // A line makes it search once and exit.
+        if let Some(mut pipe) = self.0.stdin.take() {
+            let _ = pipe.write_all(b"\n");
+        }
         let _ = self.0.wait();
     }
 }

@@ -22,7 +22,7 @@ const MAX_NAMES: usize = 10_000;
 
 /// The approximate maximum size of a tree, bytes. A broken file system may show any number of
 /// files.
-const MAX_TREE_BYTES: usize = 1 << 20;
+const MAX_TREE_BYTES: usize = 4 << 20;
 
 /// Roughly the bytes of an entry besides its path, and of a run.
 const ENTRY: usize = 200;
@@ -402,6 +402,11 @@ pub fn try_use(root: &Path, tree: &Tree, kept: &BTreeSet<String>) -> Option<Stri
         Ok(root) => root,
         Err(error) => return Some(failure("open the root", "", error)),
     };
+    // Names that were not read cannot be deleted.
+    let mut entries = tree.entries.values();
+    if entries.any(|entry| entry.unreadable.as_deref() == Some(errno::name(Errno::TOOBIG))) {
+        return None;
+    }
     let used = |path: &&String| !path.is_empty() && !kept.contains(*path);
     let paths: Vec<&String> = tree.entries.keys().filter(used).collect();
     let directory = |path: &&String| tree.entries[*path].kind == EntryKind::Directory;

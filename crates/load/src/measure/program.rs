@@ -18,8 +18,9 @@ use std::time::{Duration, Instant};
 const READABLE: usize = 16 << 20;
 /// The maximum time until a service is ready, and until it has ended.
 const SERVICE_TIMEOUT: Duration = Duration::from_secs(60);
-/// The time between two looks at a service.
+/// The time between two looks at a service. Until it is ready, the time grows with the wait.
 const SERVICE_POLL: Duration = Duration::from_millis(10);
+const SERVICE_POLL_SHARE: u32 = 16;
 
 /// The program run of a phase; none if the phase is not a program.
 pub(super) fn planned(phase: &PhasePlan, work_dir: &WorkDir) -> Result<Option<Planned>, LoadError> {
@@ -122,7 +123,7 @@ impl RunningService {
     }
 
     fn wait_until_ready(&mut self, ready: &ToolRun, stop: &CancelToken) -> Result<(), LoadError> {
-        let late = Instant::now() + SERVICE_TIMEOUT;
+        let began = Instant::now();
         loop {
             stop.check()?;
             let failed = match command::run(ready, stop) {
@@ -130,10 +131,15 @@ impl RunningService {
                 done => return done.map(drop),
             };
             self.check()?;
-            if Instant::now() > late {
-                return Err(failed);
+            let waited = began.elapsed();
+            if waited > SERVICE_TIMEOUT {
+                return Err(LoadError::NotReady {
+                    label: self.label.clone(),
+                    seconds: SERVICE_TIMEOUT.as_secs(),
+                    reason: failed.to_string(),
+                });
             }
-            std::thread::sleep(SERVICE_POLL);
+            std::thread::sleep(SERVICE_POLL.max(waited / SERVICE_POLL_SHARE));
         }
     }
 

@@ -1,8 +1,8 @@
 //! `app`: an application that a file describes. Its commands are those of `exec`, with the settings
 //! of the application as variables.
 
-use super::apps::{self, App, PhaseTable};
-use super::{Commands, FigureSpec, Program, ProgramReport, Service, Task};
+use super::apps::{self, App, PhaseTable, ServiceTable};
+use super::{Commands, FigureSpec, Program, ProgramReport, Service, Task, shell};
 use crate::error::LoadError;
 use crate::phase_kind::PhaseKind;
 use crate::tool_run::{ToolRun, User};
@@ -10,7 +10,9 @@ use fsdyno_files::programs;
 use fsdyno_model::plan::PhasePlan;
 use fsdyno_model::requirement::{Need, Requirement};
 use fsdyno_model::{Form, Given, Parameter};
-use std::ffi::OsString;
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::fmt::Write as _;
 
 /// The kind of phase.
 const KIND: &str = "app";
@@ -89,8 +91,13 @@ pub(crate) fn given_up(phase: &PhasePlan) -> Vec<String> {
 /// The user that runs the application of a phase, if it names one: that of the password database
 /// (passwd(5)).
 pub(super) fn user(phase: &PhasePlan) -> Result<Option<User>, LoadError> {
+    let app = of(phase);
+    app.as_ref().map_or(Ok(None), user_of)
+}
+
+fn user_of(app: &App) -> Result<Option<User>, LoadError> {
     const DATABASE: &str = "/etc/passwd";
-    let Some(name) = of(phase).and_then(|app| app.user) else {
+    let Some(name) = &app.user else {
         return Ok(None);
     };
     let name = name.get_ref();
@@ -119,7 +126,8 @@ fn commands(task: &Task<'_>) -> Result<Commands, LoadError> {
     let phase = app.phase(name);
     let PhaseTable { prepare, load, .. } =
         phase.ok_or_else(|| wrong(format!("it has no phase `{name}`")))?;
-    let environment = environment(&app, task);
+    let home = task.directory.as_os_str();
+    let environment = environment(&app, task.parameters, home);
     let shell = |what: &str, command: &str| {
         let mut run = ToolRun::new("", ["sh", "-euc"]).arg(command);
         run.environment.clone_from(&environment);
@@ -142,16 +150,117 @@ fn commands(task: &Task<'_>) -> Result<Commands, LoadError> {
 }
 
 /// Its variables: where its programs and its home are, and its settings.
-fn environment(app: &App, task: &Task<'_>) -> Vec<(String, OsString)> {
+fn environment(
+    app: &App,
+    parameters: &BTreeMap<String, String>,
+    home: &OsStr,
+) -> Vec<(String, OsString)> {
     let mut path = OsString::new();
     for directory in app.directories() {
         path.push(directory);
         path.push(":");
     }
     path.push(programs::path_variable());
-    let home = task.directory.as_os_str().to_owned();
-    let own = [("PATH".to_owned(), path), ("HOME".to_owned(), home)];
-    let settings = app.values(task.parameters);
+    let own = [
+        ("PATH".to_owned(), path),
+        ("HOME".to_owned(), home.to_owned()),
+    ];
+    let settings = app.values(parameters);
     let settings = settings.map(|(name, value)| (name.to_owned(), OsString::from(value)));
     own.into_iter().chain(settings).collect()
+}
+
+/// The shell commands of a crash test of an application. They run as root of the guest.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CrashCommands {
+    /// Its result is durable before the work begins.
+    pub prepare: Option<String>,
+    /// Each line that it prints acknowledges the work before it.
+    pub work: String,
+    /// Fails if something acknowledged is lost.
+    pub check: String,
+}
+
+/// The commands of a crash test of an application with these settings; none if its file has no crash
+/// test. The error says what is wrong with the settings, or that its user is missing.
+pub fn crash_commands(
+    app: &App,
+    mut settings: BTreeMap<String, String>,
+) -> Result<Option<CrashCommands>, String> {
+    app.complete_for_crash(&mut settings)?;
+    let Some(crash) = &app.crash else {
+        return Ok(None);
+    };
+    let user = user_of(app).map_err(|error| error.to_string())?;
+    let environment = environment(app, &settings, OsStr::new(PLACE));
+    let command = |text: &str| in_namespace(text, &environment, user);
+    let service = app.service.as_ref();
+    Ok(Some(CrashCommands {
+        prepare: crash.prepare.as_deref().map(command),
+        work: command(&with_service(service, &crash.work, true)),
+        check: command(&with_service(service, &crash.check, false)),
+    }))
+}
+
+/// Where the commands of a crash test find the file system: any user can pass the path.
+const PLACE: &str = "/mnt";
+
+/// A command with a private `/tmp`, `/run` and `/dev/shm`, with these variables, of this user.
+fn in_namespace(text: &str, environment: &[(String, OsString)], user: Option<User>) -> String {
+    let mut outer = format!(
+        "mount --bind . {PLACE}\n\
+         cd {PLACE}\n\
+         mkdir -p /dev/shm\n\
+         for place in /tmp /run /dev/shm; do mount -t tmpfs -o mode=1777 tmpfs $place; done\n"
+    );
+    for (name, value) in environment {
+        let value = shell::quoted(value);
+        let _ = writeln!(outer, "export {name}={}", value.to_string_lossy());
+    }
+    let mut inner = String::new();
+    if let Some(User { uid, gid }) = user {
+        let _ = writeln!(outer, "chown {uid}:{gid} .");
+        inner = format!("setpriv --reuid={uid} --regid={gid} --clear-groups ");
+    }
+    let _ = write!(outer, "exec {inner}sh -euc \"$1\"");
+    let [outer, text] = [&outer, text].map(|text| shell::quoted(OsStr::new(text)));
+    format!(
+        "exec unshare --mount sh -euc {} sh {}",
+        outer.to_string_lossy(),
+        text.to_string_lossy()
+    )
+}
+
+/// A command that runs when the service is ready, and with `stops` before it is stopped.
+fn with_service(service: Option<&ServiceTable>, text: &str, stops: bool) -> String {
+    let Some(ServiceTable { start, ready, stop }) = service else {
+        return text.to_owned();
+    };
+    let ready = ready.as_deref().unwrap_or("true");
+    let mut script = format!(
+        "{{ (\n{start}\n) || :; : >/tmp/service.ended; }} </dev/null >/tmp/service.log 2>&1 &\n\
+         tries=0\n\
+         until (\n{ready}\n) </dev/null >/dev/null 2>&1; do\n\
+         tries=$((tries + 1))\n\
+         if [ -e /tmp/service.ended ] || [ $tries -gt 600 ]; then\n\
+         echo \"the service does not start: $(tail -n 3 /tmp/service.log | tr '\\n' ' ')\" >&2\n\
+         exit 1\n\
+         fi\n\
+         sleep 0.1\n\
+         done\n\
+         {text}"
+    );
+    if let Some(stop) = stop.as_deref().filter(|_| stops) {
+        let _ = write!(
+            script,
+            "\n(\n{stop}\n) </dev/null >/dev/null 2>&1\n\
+             for try in $(seq 600); do\n\
+             [ ! -e /tmp/service.ended ] || exit 0\n\
+             sleep 0.1\n\
+             done\n\
+             echo 'the service does not stop' >&2\n\
+             exit 1"
+        );
+    }
+    script
 }

@@ -73,6 +73,7 @@ pub struct App {
     settings: Vec<Setting>,
     pub(crate) service: Option<ServiceTable>,
     phases: Spanned<Vec<PhaseTable>>,
+    pub(crate) crash: Option<CrashTable>,
 }
 
 /// A program that runs while a phase is timed.
@@ -84,6 +85,21 @@ pub(crate) struct ServiceTable {
     pub ready: Option<String>,
     /// A command that makes it end; without one it is killed.
     pub stop: Option<String>,
+}
+
+/// A crash test of the application.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct CrashTable {
+    /// Settings that have other defaults in a crash test, which repeats its commands very often.
+    #[serde(default)]
+    settings: BTreeMap<Spanned<String>, Value>,
+    /// A command whose result is durable before the work begins.
+    pub prepare: Option<String>,
+    /// Each line that it prints acknowledges the work before it.
+    pub work: String,
+    /// Fails if something acknowledged is lost. It reads the acknowledged lines.
+    pub check: String,
 }
 
 #[derive(Debug, Deserialize)]
@@ -169,6 +185,13 @@ impl FromStr for App {
             phase.check()?;
             only_once(&mut names, &phase.name)?;
         }
+        let crash = app.crash.iter().flat_map(|crash| &crash.settings);
+        for (name, value) in crash {
+            let wrong = |message| WorkError::new(name.span(), message, "");
+            let value = text_of(value).ok_or_else(|| wrong(NO_VALUE.to_owned()))?;
+            let checked = app.check_setting(name.get_ref(), &value);
+            checked.map_err(wrong)?;
+        }
         for pattern in &app.path {
             if !pattern.get_ref().starts_with('/') || pattern.get_ref().matches('*').count() > 1 {
                 let message = format!("`{}` is no directory of programs", pattern.get_ref());
@@ -197,6 +220,17 @@ fn only_once<'n>(
     Ok(())
 }
 
+const NO_VALUE: &str = "write a whole number or a text";
+
+/// A value of a setting; none if it is neither a text nor a whole number.
+fn text_of(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Integer(number) => Some(number.to_string()),
+        _ => None,
+    }
+}
+
 impl Setting {
     fn check(&self) -> Result<(), WorkError> {
         let name = self.name.get_ref();
@@ -210,7 +244,7 @@ impl Setting {
         }
         let default = self.default_text();
         let at = |message| WorkError::new(self.default.span(), message, "");
-        let default = default.ok_or_else(|| at("write a whole number or a text".to_owned()))?;
+        let default = default.ok_or_else(|| at(NO_VALUE.to_owned()))?;
         self.accepts(&default).map_err(at)?;
         for value in self.gives_up.keys() {
             let wrong = |message| WorkError::new(value.span(), message, "");
@@ -220,11 +254,7 @@ impl Setting {
     }
 
     fn default_text(&self) -> Option<String> {
-        match self.default.get_ref() {
-            Value::String(text) => Some(text.clone()),
-            Value::Integer(number) => Some(number.to_string()),
-            _ => None,
-        }
+        text_of(self.default.get_ref())
     }
 
     /// Whether it can have a value. The error says which.
@@ -321,10 +351,7 @@ impl App {
             if [NAME, PHASE, TEXT].contains(&name.as_str()) {
                 continue;
             }
-            let names = self.settings.iter().map(|one| one.name.get_ref().as_str());
-            let setting = self.settings.iter().find(|one| one.name.get_ref() == name);
-            let unknown = || format!("unknown setting `{name}`: {}", suggestion(name, names));
-            setting.ok_or_else(unknown)?.accepts(value)?;
+            self.check_setting(name, value)?;
         }
         for setting in &self.settings {
             let default = setting.default_text().unwrap_or_default();
@@ -332,6 +359,26 @@ impl App {
             parameters.entry(name).or_insert(default);
         }
         Ok(())
+    }
+
+    /// Whether it has a setting, which can have this value. The error says what to write.
+    fn check_setting(&self, name: &str, value: &str) -> Result<(), String> {
+        let names = self.settings.iter().map(|one| one.name.get_ref().as_str());
+        let setting = self.settings.iter().find(|one| one.name.get_ref() == name);
+        let unknown = || format!("unknown setting `{name}`: {}", suggestion(name, names));
+        setting.ok_or_else(unknown)?.accepts(value)
+    }
+
+    /// As [`Self::complete`], with the settings of a crash test.
+    pub(crate) fn complete_for_crash(
+        &self,
+        parameters: &mut BTreeMap<String, String>,
+    ) -> Result<(), String> {
+        for (name, value) in self.crash.iter().flat_map(|crash| &crash.settings) {
+            let value = text_of(value).unwrap_or_default();
+            parameters.entry(name.get_ref().clone()).or_insert(value);
+        }
+        self.complete(parameters)
     }
 
     /// The values of its settings in the order of the file.

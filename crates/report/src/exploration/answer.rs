@@ -48,11 +48,19 @@ pub fn lead(exploration: &Exploration, totals: &[Totals], most: usize) -> String
     let failed: Vec<String> = failed
         .map(|(name, of)| format!("{name} ({})", findings(of, Score::Application)))
         .collect();
-    if failed.is_empty() {
+    let ProgramSource::Application {
+        name: application, ..
+    } = &exploration.info.search.programs
+    else {
         return format!("{sentence}.");
+    };
+    let application = application.as_deref().map(terms::printable);
+    let application = application.as_deref().unwrap_or("The application");
+    if failed.is_empty() {
+        return format!("{application} loses nothing in the checked states. {sentence}.");
     }
     format!(
-        "The application loses data on {}. {sentence}.",
+        "{application} loses data on {}. {sentence}.",
         some(&failed, most)
     )
 }

@@ -290,7 +290,10 @@ fn facts(exploration: &Exploration) -> Vec<(&'static str, String)> {
         ),
         ProgramSource::Given { programs } => terms::count(programs.len(), "program"),
         ProgramSource::Long { about, .. } => about.clone(),
-        ProgramSource::Application { command, check } => {
+        ProgramSource::Application {
+            name: Some(name), ..
+        } => format!("application {name}"),
+        ProgramSource::Application { command, check, .. } => {
             format!("application `{command}`, checked by `{check}`")
         }
     };

@@ -508,6 +508,8 @@ fn known_violations_drop_a_contender_of_the_required_class_only() {
     // Findings of an application, of another kernel or of other options drop nobody.
     let mut of_application = exploration.clone();
     of_application.info.search.programs = ProgramSource::Application {
+        name: None,
+        prepare: None,
         command: "run".into(),
         check: "check".into(),
     };

@@ -164,6 +164,8 @@ fn what_an_application_loses_counts_for_no_file_system() {
     let mut application = exploration();
     let (command, check) = ("sqlite3 db", "test -s db");
     application.info.search.programs = ProgramSource::Application {
+        name: None,
+        prepare: None,
         command: command.into(),
         check: check.into(),
     };

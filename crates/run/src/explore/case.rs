@@ -32,6 +32,10 @@ pub struct Long {
 /// A part of the states of an application.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Application {
+    /// Its name and settings; none of a command of the user.
+    pub name: Option<String>,
+    /// A shell command whose result is durable before the application begins.
+    pub prepare: Option<String>,
     /// Its shell command. Each line that it prints acknowledges what it did before.
     pub command: String,
     /// The shell command that checks the recovered files. It reads the acknowledged lines.
@@ -98,6 +102,9 @@ impl fmt::Display for Case {
         match self {
             Self::Program(program) | Self::Long(Long { program, .. }) => program.fmt(f),
             Self::Application(application) => {
+                if let Some(name) = &application.name {
+                    return f.write_str(name);
+                }
                 write!(
                     f,
                     "exec {}\ncheck {}",
@@ -105,6 +112,18 @@ impl fmt::Display for Case {
                 )
             }
         }
+    }
+}
+
+impl Application {
+    /// Its commands until its end.
+    pub(super) fn commands(&self) -> (Option<&str>, &str) {
+        (self.prepare.as_deref(), &self.command)
+    }
+
+    /// Its name in a sentence.
+    pub(super) fn name(&self) -> &str {
+        self.name.as_deref().unwrap_or("the application")
     }
 }
 

@@ -90,6 +90,7 @@ pub(super) fn keep(
         work: match case {
             Case::Program(program) | Case::Long(Long { program, .. }) => Work::Program(program),
             Case::Application(application) => Work::Application {
+                prepare: application.prepare.as_deref(),
                 command: &application.command,
                 check: &application.check,
             },

@@ -94,7 +94,14 @@ impl Programs {
                     part: 0,
                 }))
             }
-            ProgramSource::Application { command, check } => Ok(Self::Application(Application {
+            ProgramSource::Application {
+                name,
+                prepare,
+                command,
+                check,
+            } => Ok(Self::Application(Application {
+                name: name.clone(),
+                prepare: prepare.clone(),
                 command: command.clone(),
                 check: check.clone(),
                 part: 0,

@@ -53,7 +53,9 @@ impl Explorer<'_> {
                 checked.map_err(|error| ExploreError::State(error.to_string()))?;
                 self.guest.perform(base, program)
             }
-            Case::Application(application) => self.guest.execute(base, &application.command, false),
+            Case::Application(application) => {
+                self.guest.execute(base, application.commands(), false)
+            }
         };
         let performed = match performed {
             Err(GuestLabError::Died { what }) => {
@@ -183,7 +185,7 @@ impl Explorer<'_> {
             wrong.push(Wrong {
                 violation: Violation::Application,
                 signature: format!("check: {}", normalised(text, &found.names)),
-                message: format!("the check of the application fails {after}: {text}"),
+                message: format!("the check of {} fails {after}: {text}", application.name()),
                 kernel: report.kernel.clone(),
                 checker: None,
                 interrupted: None,

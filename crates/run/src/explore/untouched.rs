@@ -16,19 +16,25 @@ impl Explorer<'_> {
     /// there, or if the application fails.
     pub fn check_untouched(&mut self, application: &Application) -> Result<(), ExploreError> {
         let base = self.prepared.base.clone();
-        let begin = "before the application began";
-        self.succeeds(application, Contents::of(base.clone()), &[], begin)?;
-        let command = &application.command;
-        let performed = self.guest.execute(&base, command, true).map_err(|error| {
+        let commands = application.commands();
+        let performed = self.guest.execute(&base, commands, true).map_err(|error| {
             let GuestLabError::Died { what } = error else {
                 return error.into();
             };
             let what = what.strip_prefix("refused: ").unwrap_or(&what);
             ExploreError::Untouched(format!(
-                "--exec: the application fails on {} without a power cut: {what}",
+                "{} fails on {} without a power cut: {what}",
+                application.name(),
                 self.subject.contender.label
             ))
         })?;
+        let begin = "before the application began";
+        self.succeeds(
+            application,
+            Contents::of(performed.base.clone()),
+            &[],
+            begin,
+        )?;
         let lines = &performed.lines;
         let step = lines.len().div_ceil(MAX_LINES).max(1);
         let mut contents = Contents::of(performed.base.clone());
@@ -68,8 +74,9 @@ impl Explorer<'_> {
         let failed = recovered.end.ok().and_then(|report| report.application);
         let Some(text) = failed else { return Ok(()) };
         Err(ExploreError::Untouched(format!(
-            "--check fails on {} in a state that no power cut touched, {moment}: {text}. A check must \
-             succeed there, so that a failure means a loss",
+            "the check of {} fails on {} in a state that no power cut touched, {moment}: {text}. A \
+             check must succeed there, so that a failure means a loss",
+            application.name(),
             self.subject.contender.label
         )))
     }

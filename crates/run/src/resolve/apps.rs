@@ -6,7 +6,9 @@ use super::error::{PlanFileError, ResolveError};
 use super::work_files::at_place;
 use fsdyno_load::programs::app;
 use fsdyno_load::programs::apps::{self, App};
-use fsdyno_model::{CacheState, DatasetChoice, FigureName, PhasePlan, Workload, suggestion};
+use fsdyno_model::{
+    CacheState, DatasetChoice, FigureName, PhasePlan, ProgramSource, Workload, suggestion,
+};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -40,23 +42,11 @@ pub(super) fn workloads(
 ) -> Result<Vec<Workload>, ResolveError> {
     let mut workloads: Vec<Workload> = Vec::new();
     for text in lists.iter().flat_map(|list| entries(list)) {
-        let wrong = |message: String, help| {
-            ResolveError::argument("--app")(ConfigError::wrong(message, help))
-        };
-        let (name, settings) = match text.strip_suffix(']').and_then(|text| text.split_once('[')) {
-            Some((name, settings)) => (name, settings),
-            None => (text, ""),
-        };
-        let mut parameters = BTreeMap::new();
-        for setting in settings.split(',').filter(|one| !one.trim().is_empty()) {
-            let Some((name, value)) = setting.split_once('=') else {
-                let help = "write NAME[SETTING=VALUE,...]";
-                return Err(wrong(format!("`{setting}` of `{text}` sets nothing"), help));
-            };
-            parameters.insert(name.trim().to_owned(), value.trim().to_owned());
-        }
-        let stem = Path::new(name).file_stem().unwrap_or_default();
-        let shown = text.replacen(name, &stem.to_string_lossy(), 1);
+        let Entry {
+            name,
+            shown,
+            mut parameters,
+        } = Entry::parse(text)?;
         if workloads.iter().any(|workload| workload.name == shown) {
             return Err(wrong(format!("`{shown}` is there twice"), "leave one out"));
         }
@@ -83,6 +73,69 @@ pub(super) fn workloads(
     }
     Ok(workloads)
 }
+
+fn wrong(message: String, help: &str) -> ResolveError {
+    ResolveError::argument("--app")(ConfigError::wrong(message, help))
+}
+
+/// An entry of the list: an application with its settings.
+struct Entry<'a> {
+    /// Its name, or its file.
+    name: &'a str,
+    /// Its name in reports.
+    shown: String,
+    parameters: BTreeMap<String, String>,
+}
+
+impl<'a> Entry<'a> {
+    fn parse(text: &'a str) -> Result<Self, ResolveError> {
+        let (name, settings) = match text.strip_suffix(']').and_then(|text| text.split_once('[')) {
+            Some((name, settings)) => (name, settings),
+            None => (text, ""),
+        };
+        let mut parameters = BTreeMap::new();
+        for setting in settings.split(',').filter(|one| !one.trim().is_empty()) {
+            let Some((name, value)) = setting.split_once('=') else {
+                let help = "write NAME[SETTING=VALUE,...]";
+                return Err(wrong(format!("`{setting}` of `{text}` sets nothing"), help));
+            };
+            parameters.insert(name.trim().to_owned(), value.trim().to_owned());
+        }
+        let stem = Path::new(name).file_stem().unwrap_or_default();
+        let shown = text.replacen(name, &stem.to_string_lossy(), 1);
+        Ok(Self {
+            name,
+            shown,
+            parameters,
+        })
+    }
+}
+
+/// The crash test of an application, `NAME`, `NAME[SETTING=VALUE,...]` or a file.
+pub fn crash_test(text: &str) -> Result<ProgramSource, ResolveError> {
+    let Entry {
+        name,
+        shown,
+        parameters,
+    } = Entry::parse(text)?;
+    let (_, app) = read_app(name, Path::new(""))?;
+    if let Some((programs, packages)) = app.missing() {
+        let help = format!("apt-get install {packages}");
+        return Err(wrong(format!("{name} needs `{programs}`"), &help));
+    }
+    let commands = app::crash_commands(&app, parameters);
+    let commands = commands.map_err(|why| wrong(format!("{name}: {why}"), SETTINGS))?;
+    let help = "add a table [crash] to its file (docs/applications.md)";
+    let commands = commands.ok_or_else(|| wrong(format!("{name} has no crash test"), help))?;
+    Ok(ProgramSource::Application {
+        name: Some(shown),
+        prepare: commands.prepare,
+        command: commands.work,
+        check: commands.check,
+    })
+}
+
+const SETTINGS: &str = "fsdyno list apps --long prints the phases and settings";
 
 /// The entries of a list with commas; those in brackets belong to an entry.
 fn entries(list: &str) -> impl Iterator<Item = &str> {
@@ -114,10 +167,7 @@ pub(super) fn complete(workloads: &mut [Workload], base: &Path) -> Result<(), Re
             parameters.insert(apps::TEXT.to_owned(), text);
             app
         };
-        let wrong = |message: String| {
-            let help = "fsdyno list apps --long prints the phases and settings";
-            ResolveError::argument("--app")(ConfigError::wrong(message, help))
-        };
+        let wrong = |message: String| wrong(message, SETTINGS);
         let first = app.phases().next().map_or("", |(name, _)| name);
         let chosen = parameters.entry(apps::PHASE.to_owned());
         let chosen = chosen.or_insert_with(|| first.to_owned()).clone();

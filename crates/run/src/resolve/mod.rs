@@ -35,6 +35,7 @@ mod work;
 mod work_files;
 mod workers;
 
+pub use apps::crash_test;
 pub use catalogue::{Catalogue, DatasetEntry, DatasetForm, KindEntry};
 pub use config_error::ConfigError;
 pub use contenders::ContenderParser;

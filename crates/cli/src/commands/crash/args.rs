@@ -43,6 +43,12 @@ pub struct CrashArgs {
     /// First it runs on states that no power cut touched, where it must succeed.
     #[arg(long, value_name = "COMMAND", requires = "exec")]
     pub check: Option<String>,
+    /// Instead of programs, run this application (`fsdyno list apps`), or its file
+    ///
+    /// Its check runs in the recovered file system, as that of --exec. `sqlite[synchronous=off]`
+    /// has another setting.
+    #[arg(long, value_name = "APP", conflicts_with_all = ["ops", "generate", "exec", "power_cuts", "resume"])]
+    pub app: Option<String>,
     /// Time after which no further program begins
     #[arg(long, value_name = "TIME", default_value = "30m")]
     pub budget: Nanos,

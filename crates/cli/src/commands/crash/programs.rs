@@ -9,7 +9,7 @@ use fsdyno_datasets::recorded::Recording;
 use fsdyno_load::crash::{MAX_STEPS, RecordedProgram, random_program, recorded_program};
 use fsdyno_load::work::{Settings, filebench, program};
 use fsdyno_model::{CancelToken, ProgramSource};
-use fsdyno_run::resolve::read_work;
+use fsdyno_run::resolve::{crash_test, read_work};
 use std::fmt::Display;
 use std::io::Read;
 use std::path::Path;
@@ -21,8 +21,13 @@ const RECORDING: &[u8] = fsdyno_trace::MARK;
 const STEPS: u32 = 50;
 
 pub(super) fn source(args: &CrashArgs) -> Result<ProgramSource, CliError> {
+    if let Some(app) = &args.app {
+        return crash_test(app).map_err(plan_error);
+    }
     match (&args.ops, &args.exec, &args.check) {
         (None, Some(command), Some(check)) => Ok(ProgramSource::Application {
+            name: None,
+            prepare: None,
             command: command.clone(),
             check: check.clone(),
         }),

@@ -207,16 +207,21 @@ impl<'a> ExplorerGuest<'a> {
         self.recorded(prepared, &Command::Perform { program })
     }
 
-    /// Runs an application on the file system with these contents, in a new guest. With `frozen`,
-    /// the application stops at each line, and the file system is frozen when the line is reported.
+    /// Runs an application on the file system with these contents, in a new guest, after a command
+    /// that prepares it. With `frozen`, the application stops at each line, and the file system is
+    /// frozen when the line is reported.
     pub fn execute(
         &mut self,
         prepared: &Base,
-        command: &str,
+        (prepare, command): (Option<&str>, &str),
         frozen: bool,
     ) -> Result<Performed, GuestLabError> {
-        let shell = command.to_owned();
-        self.recorded(prepared, &Command::Execute { shell, frozen })
+        let command = Command::Execute {
+            prepare: prepare.map(str::to_owned),
+            shell: command.to_owned(),
+            frozen,
+        };
+        self.recorded(prepared, &command)
     }
 
     fn recorded(&mut self, prepared: &Base, command: &Command) -> Result<Performed, GuestLabError> {
