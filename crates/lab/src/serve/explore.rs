@@ -16,6 +16,7 @@ use fsdyno_host::kernel_log::KernelLog;
 use fsdyno_load::crash::{self, Point};
 use fsdyno_model::{Bytes, Contender, Nanos};
 use rustix::fs::OFlags;
+use rustix::process::{Pid, Signal, kill_process};
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io;
@@ -285,9 +286,9 @@ fn flush_and_forget(tested: &TestedFilesystem<'_>) -> Result<(), String> {
     tested.forget()
 }
 
-/// Unmounts the file system after commands of the user. A killed process may hold it in a mount
-/// namespace of its own, until the kernel has ended it: the next mount would get the files of this
-/// one. The disk can be opened exclusively when nothing holds it.
+/// Unmounts the file system after commands of the user. A process may hold it in another mount
+/// namespace, and the next mount would get the files of this one: such processes are killed. The disk
+/// can be opened exclusively when the kernel has ended them.
 fn unmount_unused(mounted: MountedFilesystem) -> Result<(), String> {
     mounted.unmount()?;
     let flags = i32::try_from(OFlags::EXCL.bits()).unwrap_or_default();
@@ -299,11 +300,31 @@ fn unmount_unused(mounted: MountedFilesystem) -> Result<(), String> {
             Ok(_) => return Ok(()),
             Err(error) if error.kind() == io::ErrorKind::ResourceBusy && tries < HELD_TRIES => {
                 tries += 1;
+                kill_other_namespaces()?;
                 thread::sleep(HELD_POLL);
             }
             Err(error) => return Err(format!("{} after unmount: {error}", path.display())),
         }
     }
+}
+
+/// Kills the processes of other mount namespaces.
+fn kill_other_namespaces() -> Result<(), String> {
+    let failed = |error: io::Error| format!("/proc: {error}");
+    let own = fs::read_link("/proc/self/ns/mnt").map_err(failed)?;
+    for process in fs::read_dir("/proc").map_err(failed)? {
+        let process = process.map_err(failed)?;
+        let number = process.file_name();
+        let number = number.to_str().and_then(|number| number.parse().ok());
+        let other = fs::read_link(process.path().join("ns/mnt"));
+        if let Some(pid) = number.and_then(Pid::from_raw)
+            && other.is_ok_and(|other| other != own)
+        {
+            // It may have ended.
+            let _ = kill_process(pid, Signal::KILL);
+        }
+    }
+    Ok(())
 }
 
 /// Runs the check of an application on a file system whose recovery was judged before. The outer
