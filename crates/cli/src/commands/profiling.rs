@@ -5,7 +5,7 @@ use crate::exit::CliError;
 use crate::output;
 use fsdyno_lab::{Lab as _, Profiles};
 use fsdyno_model::profile::Profile;
-use fsdyno_model::{CancelToken, CellRecord, Outcome, ResultSet, Sample};
+use fsdyno_model::{CancelToken, CellRecord, Outcome, Plan, ResultSet, Sample};
 use fsdyno_report::functions::{Functions, Repeated, Side};
 use std::sync::PoisonError;
 
@@ -57,7 +57,11 @@ fn repeat(
     (set, one): (&ResultSet, &Repeated<'_>),
     stop: &CancelToken,
 ) -> Result<(CellRecord, Vec<Profile>), CliError> {
-    let plan = &set.run.plan;
+    // The block traces of the run stay as they are.
+    let plan = &Plan {
+        disk_trace: None,
+        ..set.run.plan.clone()
+    };
     let profiles = Profiles::default();
     let mut labs = assembled(plan, stop)?;
     labs.profile(&profiles);
