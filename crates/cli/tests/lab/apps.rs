@@ -189,8 +189,8 @@ fn a_power_cut_takes_acknowledged_work_only_from_careless_settings_of_an_applica
         let output = crash(&home, &kernel, careful);
         assert_eq!(output.code, Some(0), "{}{}", output.out, output.err);
         let nothing = "loses nothing in the checked states";
-        let text = output.out.replace('\n', " ");
-        assert!(text.contains(nothing), "{}", output.out);
+        let printed = output.out.replace('\n', " ");
+        assert!(printed.contains(nothing), "{}", output.out);
     }
     let careless = [
         (sqlite.replace("full", "off"), "transaction is"),
