@@ -201,7 +201,7 @@ mod tests {
         disk.record(Recorder::to(Box::new(keeping.clone()), Payloads::Kept));
         keeping.start();
         disk.submit(Nanos(0), Request::new(0, Kind::Write, 9, 1), |into| {
-            into.fill(3)
+            into.fill(3);
         })
         .unwrap();
         let kept = keeping.stop().events;
