@@ -54,6 +54,15 @@ const DROPPED: [CapabilitySet; 5] = [
     CapabilitySet::SYS_BOOT,
 ];
 
+/// What a private directory of temporary files shows of the old one, read-only.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OldEntries {
+    All,
+    /// Nothing but the directory that contains the contender: the cost of calls does not depend on
+    /// what else is there.
+    None,
+}
+
 /// The namespaces. They end when this is dropped and no process is in them.
 #[derive(Debug)]
 pub struct Confinement {
@@ -70,7 +79,7 @@ pub struct NotConfined(String);
 impl Confinement {
     /// Makes the namespaces. Programs in them can write `directory`, and with `temporary` a private
     /// `/tmp` and `/dev/shm`, which are memory.
-    pub fn new(directory: &Path, temporary: bool) -> Result<Self, NotConfined> {
+    pub fn new(directory: &Path, temporary: Option<OldEntries>) -> Result<Self, NotConfined> {
         let failed = |act: &str| {
             let act = act.to_owned();
             move |error: io::Error| NotConfined(format!("{act}: {error}"))
@@ -150,7 +159,7 @@ impl Refusal {
 }
 
 /// Makes the namespaces of the calling process, and its mounts.
-fn set_up(directory: &Path, temporary: bool) -> Result<(), Refusal> {
+fn set_up(directory: &Path, temporary: Option<OldEntries>) -> Result<(), Refusal> {
     let (uid, gid) = (geteuid().as_raw(), getegid().as_raw());
     let has_rights = geteuid().is_root();
     let mut flags = UnshareFlags::NEWNS;
@@ -178,8 +187,8 @@ fn set_up(directory: &Path, temporary: bool) -> Result<(), Refusal> {
     set_attribute(c"/", whole, MountAttrFlags::MOUNT_ATTR_RDONLY).map_err(refused(
         "make the rest read-only (mount_setattr, Linux 5.12)",
     ))?;
-    if temporary {
-        replace_temporary(directory).map_err(refused("make a private /tmp"))?;
+    if let Some(old) = temporary {
+        replace_temporary(directory, old).map_err(refused("make a private /tmp"))?;
     }
     replace_devices(directory, temporary).map_err(refused("make a private /dev"))?;
     let directory = path_of(directory);
@@ -199,18 +208,18 @@ fn drop_capabilities() -> rustix::io::Result<()> {
     Ok(())
 }
 
-/// Mounts a private directory of temporary files. What was in the old one is visible, read-only.
-fn replace_temporary(contender: &Path) -> rustix::io::Result<()> {
+/// Mounts a private directory of temporary files.
+fn replace_temporary(contender: &Path, shown: OldEntries) -> rustix::io::Result<()> {
     let Ok(place) = PathBuf::from(TEMPORARY).canonicalize() else {
         return Ok(());
     };
     let old = open(&place, DIRECTORY, Mode::empty())?;
     attach(&tmpfs(c"1777")?, CWD, &path_of(&place))?;
-    show_entries(&old, &place, contender)
+    show_entries(&old, &place, contender, shown)
 }
 
 /// Mounts a private `/dev` with a few devices.
-fn replace_devices(contender: &Path, temporary: bool) -> rustix::io::Result<()> {
+fn replace_devices(contender: &Path, temporary: Option<OldEntries>) -> rustix::io::Result<()> {
     let old = open("/dev", DIRECTORY, Mode::empty())?;
     let old_memory = open(SHARED_MEMORY, DIRECTORY, Mode::empty());
     attach(&tmpfs(c"755")?, CWD, c"/dev")?;
@@ -233,9 +242,10 @@ fn replace_devices(contender: &Path, temporary: bool) -> rustix::io::Result<()> 
     }
     attach(&tmpfs(c"1777")?, new.as_fd(), c"shm")?;
     if let Ok(old) = old_memory {
-        show_entries(&old, Path::new(SHARED_MEMORY), contender)?;
+        let shown = temporary.unwrap_or(OldEntries::All);
+        show_entries(&old, Path::new(SHARED_MEMORY), contender, shown)?;
     }
-    if !temporary {
+    if temporary.is_none() {
         set_attribute(c"/dev/shm", 0, MountAttrFlags::MOUNT_ATTR_RDONLY)?;
     }
     set_attribute(c"/dev", 0, MountAttrFlags::MOUNT_ATTR_RDONLY)
@@ -247,7 +257,12 @@ const DIRECTORY: OFlags = OFlags::RDONLY
 
 /// Shows the entries of a directory in the new one at `place`. An entry that vanished or that cannot
 /// be mounted is left out.
-fn show_entries(old: &OwnedFd, place: &Path, contender: &Path) -> rustix::io::Result<()> {
+fn show_entries(
+    old: &OwnedFd,
+    place: &Path,
+    contender: &Path,
+    shown: OldEntries,
+) -> rustix::io::Result<()> {
     let mut names = Vec::new();
     for entry in Dir::read_from(old)? {
         let name = entry?.file_name().to_owned();
@@ -255,7 +270,7 @@ fn show_entries(old: &OwnedFd, place: &Path, contender: &Path) -> rustix::io::Re
             names.push(name);
         }
     }
-    if names.len() > MAX_VISIBLE {
+    if shown == OldEntries::None || names.len() > MAX_VISIBLE {
         let leads = |name: &CString| {
             let name = name.to_string_lossy();
             contender.starts_with(place.join(name.as_ref()))

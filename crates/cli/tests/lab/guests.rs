@@ -124,7 +124,7 @@ fn a_guest_panic_fails_its_cell_with_its_last_output_and_the_others_run() {
     let text = r#"
 [[workload]]
 name = "panics"
-phases = [{ kind = "exec", command = "echo c > /proc/sysrq-trigger", everywhere = "yes" }]
+phases = [{ kind = "exec", command = "echo c > /proc/sysrq-trigger" }]
 
 [[workload]]
 name = "lives"

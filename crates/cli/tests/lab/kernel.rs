@@ -93,7 +93,7 @@ repeats = 1
 
 [[workload]]
 name = "panics"
-phases = [{ kind = "exec", command = "echo c > /proc/sysrq-trigger", everywhere = "yes" }]
+phases = [{ kind = "exec", command = "echo c > /proc/sysrq-trigger" }]
 
 [[workload]]
 name = "lives"

@@ -52,7 +52,7 @@ fn a_cell_runs_in_a_guest_and_a_panic_fails_it_with_its_last_output() {
     let phases = r#"
 [[workload]]
 name = "panics"
-phases = [{ kind = "exec", command = "echo c > /proc/sysrq-trigger", everywhere = "yes" }]
+phases = [{ kind = "exec", command = "echo c > /proc/sysrq-trigger" }]
 
 [[workload]]
 name = "lives"

@@ -11,7 +11,7 @@ use fsdyno_datasets::work_dir::WorkDir;
 use fsdyno_files::programs;
 use fsdyno_host::arrays::Array;
 use fsdyno_host::busy::{self, BUSY_BOUND, USUAL_WAIT};
-use fsdyno_host::confinement::Confinement;
+use fsdyno_host::confinement::{Confinement, OldEntries};
 use fsdyno_host::daemons::Running;
 use fsdyno_host::guard::Released;
 use fsdyno_host::image::{Image, Scratch};
@@ -354,14 +354,21 @@ impl<'a, 'n> HostExecutor<'a, 'n> {
 
     /// Confines the program of a phase to the contender, in namespaces of this phase: a later unmount
     /// finds no copy of the mount. In a guest the root file system is read-only, and its disks are
-    /// those of the cell: there it only gives a command its directory of temporary files.
+    /// those of the cell: there it only gives an application its directory of temporary files.
     pub(super) fn confined(&mut self, phase: &PhasePlan) -> Option<Confined> {
-        // A program that writes memory instead of the contender would be compared.
-        let temporary = load_programs::has_temporary_files(phase);
         let in_guest = programs::is_in_guest();
-        if !load_programs::is_confined(phase) || in_guest && !temporary {
+        if !load_programs::is_confined(phase)
+            || in_guest && !load_programs::app::is_one(&phase.kind)
+        {
             return None;
         }
+        let old = if in_guest {
+            OldEntries::None
+        } else {
+            OldEntries::All
+        };
+        // A program that writes memory instead of the contender would be compared.
+        let temporary = load_programs::has_temporary_files(phase).then_some(old);
         match Confinement::new(&self.work_dir.root, temporary) {
             Ok(confinement) => Some(Confined::by(move || confinement.enter())),
             Err(_) if in_guest => None,
