@@ -536,7 +536,7 @@ mod tests {
             fs::write(folder.path().join(name), &bytes).unwrap();
         }
         let tree = dump(folder.path());
-        assert!(serde_json::to_vec(&tree).unwrap().len() < 2 << 20);
+        assert!(serde_json::to_vec(&tree).unwrap().len() < 2 * MAX_TREE_BYTES);
         for name in ["a", "b"] {
             assert_eq!(tree.entries[name].unreadable.as_deref(), Some("E2BIG"));
         }
