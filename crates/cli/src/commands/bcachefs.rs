@@ -74,7 +74,7 @@ pub struct MakeBcachefsArgs {
         default_value = "crc32c"
     )]
     pub metadata_checksum: Checksum,
-    /// Compression: none, lz4, gzip[:LEVEL] or zstd[:LEVEL]
+    /// Compression: none, lz4, gzip, zstd, gzip:LEVEL or zstd:LEVEL
     #[arg(long, value_name = "KIND", default_value = "none")]
     pub compression: Compression,
     /// Compression by a background task: as --compression
