@@ -11,6 +11,7 @@ pub mod kept;
 pub mod named;
 mod output;
 pub mod places;
+mod process_stat;
 pub mod programs;
 mod read_full;
 mod replace;
@@ -19,6 +20,7 @@ mod waiting;
 mod walk;
 
 pub use output::Output;
+pub use process_stat::ProcessStat;
 pub use read_full::read_full;
 pub use replace::{Existing, replace};
 pub use trusted::{Access, TrustedDir, Untrusted, create_output_dir, open_own};

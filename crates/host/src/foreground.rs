@@ -4,7 +4,7 @@
 //! A caller that must not leave a program after SIGKILL marks it in its environment, and has a
 //! watchdog that kills what is marked.
 
-use fsdyno_files::{programs, uninterrupted};
+use fsdyno_files::{ProcessStat, programs, uninterrupted};
 use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, kill_process, set_parent_process_death_signal, waitid,
 };
@@ -66,11 +66,8 @@ impl Foreground {
 
     /// Its processor time. Also after its end, until [`Foreground::wait`].
     pub fn cpu_time(&self) -> CpuTime {
-        let text = std::fs::read_to_string(format!("/proc/{}/stat", self.pid()));
-        text.ok()
-            .as_deref()
-            .and_then(parse_stat)
-            .unwrap_or_default()
+        let stat = ProcessStat::read(self.pid().unsigned_abs());
+        stat.ok().as_ref().and_then(cpu_time).unwrap_or_default()
     }
 
     pub fn wait(mut self) -> io::Result<ExitStatus> {
@@ -159,16 +156,11 @@ fn command(argv: &[OsString], mark: Option<&Mark>) -> io::Result<Command> {
     Ok(command)
 }
 
-/// Processor times of `/proc/PID/stat`, `proc_pid_stat(5)`, fields 14 to 17.
-fn parse_stat(text: &str) -> Option<CpuTime> {
-    // The name in parentheses may contain spaces.
-    let (_, fields) = text.rsplit_once(')')?;
-    let mut fields = fields.split_ascii_whitespace().skip(11);
-    let tick_ns = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
-    let mut next = || Some(fields.next()?.parse::<u64>().ok()?.saturating_mul(tick_ns));
+fn cpu_time(stat: &ProcessStat) -> Option<CpuTime> {
+    let [user, system, user_of_children, system_of_children] = stat.times_ns()?;
     Some(CpuTime {
-        own_ns: next()? + next()?,
-        children_ns: next()? + next()?,
+        own_ns: user + system,
+        children_ns: user_of_children + system_of_children,
     })
 }
 
@@ -180,8 +172,8 @@ mod tests {
     fn a_program_is_held_and_released() {
         let words = |text: &str| text.split(' ').map(OsString::from).collect::<Vec<_>>();
         let held = Held::start(&words("sh -c exit$IFS$((3))"), None).unwrap();
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", held.pid())).unwrap();
-        assert!(parse_stat(&stat).is_some(), "{stat}");
+        let stat = ProcessStat::read(held.pid().unsigned_abs()).unwrap();
+        assert!(cpu_time(&stat).is_some(), "{stat:?}");
         let program = held.release().unwrap();
         assert_eq!(program.wait().unwrap().code(), Some(3));
         let missing = Held::start(&words("/no/such/program"), None);

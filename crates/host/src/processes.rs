@@ -3,6 +3,7 @@
 //! A process is held by a descriptor (`pidfd_open`(2)) before it is checked, so that its number
 //! cannot be reused between the check and the signal. It must belong to the effective user.
 
+use fsdyno_files::ProcessStat;
 use fsdyno_model::Nanos;
 use rustix::io::Errno;
 use rustix::process::{
@@ -85,13 +86,13 @@ pub(crate) fn end_all(matches: impl Fn(&[u8]) -> bool) -> io::Result<bool> {
 
 /// The parent of a process, and when the process started, in nanoseconds since the machine did.
 pub(crate) fn parent_and_start(number: u32) -> Option<(u32, u64)> {
-    let stat = Stat::read(number).ok()?;
+    let stat = ProcessStat::read(number).ok()?;
     Some((stat.field(4)?.parse().ok()?, stat.ticks_ns(22)?))
 }
 
 /// When a process started, in clock ticks since the machine did.
 pub(crate) fn start_ticks(number: u32) -> io::Result<u64> {
-    let stat = Stat::read(number)?;
+    let stat = ProcessStat::read(number)?;
     let ticks = stat.field(22).and_then(|field| field.parse().ok());
     ticks.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "no start time in it"))
 }
@@ -100,31 +101,9 @@ pub(crate) fn start_ticks(number: u32) -> io::Result<u64> {
 /// in which other programs run does not count. It has a resolution of 10 ms. Most kernels count it by
 /// samples at each tick (`CONFIG_TICK_CPU_ACCOUNTING`).
 pub fn user_time(number: u32) -> io::Result<Nanos> {
-    let stat = Stat::read(number)?;
+    let stat = ProcessStat::read(number)?;
     let time = stat.ticks_ns(14).ok_or(io::ErrorKind::InvalidData)?;
     Ok(Nanos(time))
-}
-
-/// `/proc/PID/stat`.
-struct Stat(String);
-
-impl Stat {
-    fn read(number: u32) -> io::Result<Self> {
-        fs::read_to_string(format!("/proc/{number}/stat")).map(Self)
-    }
-
-    /// A field after the name of the program, which may contain anything. `proc_pid_stat(5)` counts
-    /// the fields from 1; the name is 2.
-    fn field(&self, at: usize) -> Option<&str> {
-        let (_, rest) = self.0.rsplit_once(") ")?;
-        rest.split_whitespace().nth(at - 3)
-    }
-
-    /// A field in ticks, as nanoseconds.
-    fn ticks_ns(&self, at: usize) -> Option<u64> {
-        let tick_ns = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
-        Some(self.field(at)?.parse::<u64>().ok()? * tick_ns)
-    }
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 
 use super::watchdog::Watchdog;
 use crate::error::LoadError;
-use fsdyno_files::uninterrupted;
+use fsdyno_files::{ProcessStat, uninterrupted};
 use fsdyno_model::units::Nanos;
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use std::path::PathBuf;
@@ -13,9 +13,6 @@ use std::time::{Duration, Instant};
 
 /// The variable that marks the processes of a phase.
 const VARIABLE: &str = "FSDYNO_PHASE";
-/// The place of the user time after the name of a program in `proc_pid_stat(5)`, and its unit.
-const UTIME: usize = 11;
-const TICK: u64 = 10_000_000;
 /// The maximum time until a killed process exits.
 const DYING: Duration = Duration::from_secs(5);
 
@@ -73,20 +70,15 @@ impl StrayProcesses {
     }
 
     /// The processor time of the marked processes and of their children that have ended, in user mode
-    /// and in the kernel, in ticks of 10 ms.
+    /// and in the kernel. It has the resolution of ticks.
     pub(crate) fn processor_time(&self) -> (Nanos, Nanos) {
         let mut times = (Nanos(0), Nanos(0));
         for pid in self.living() {
-            let path = format!("/proc/{}/stat", pid.as_raw_nonzero());
-            let text = std::fs::read_to_string(path).unwrap_or_default();
-            // The name of the program is in brackets, and may contain blanks.
-            let rest = text.rsplit_once(')').map_or("", |(_, rest)| rest);
-            let numbers = rest.split_whitespace().skip(UTIME).take(4);
-            let ticks: Vec<u64> = numbers.filter_map(|one| one.parse().ok()).collect();
-            if let [user, system, user_of_children, system_of_children] = ticks[..] {
-                times.0.0 += (user + user_of_children) * TICK;
-                times.1.0 += (system + system_of_children) * TICK;
-            }
+            let stat = ProcessStat::read(pid.as_raw_pid().unsigned_abs()).ok();
+            let [user, system, user_of_children, system_of_children] =
+                stat.and_then(|stat| stat.times_ns()).unwrap_or_default();
+            times.0.0 += user + user_of_children;
+            times.1.0 += system + system_of_children;
         }
         times
     }

@@ -4,7 +4,7 @@ use super::lines::{Lines, Read, line};
 use super::{FromRank, HEARTBEAT, MonitorAddress, ToRank};
 use crate::group::Alarm;
 use crate::member::host_name;
-use fsdyno_files::poll;
+use fsdyno_files::{ProcessStat, poll};
 use fsdyno_host::signals::Signals;
 use fsdyno_model::CancelToken;
 use rustix::event::{PollFd, PollFlags};
@@ -209,12 +209,9 @@ impl Activity {
             name.ends_with("ctxt_switches")
                 .then(|| value.trim().parse::<u64>().ok())?
         });
-        // User and system time: fields 14 and 15 of proc_pid_stat(5), the 12th and 13th after the
-        // name. A thread that computes may have no switch.
-        let stat = stat.unwrap_or_default();
-        let times = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
-        let times = times.split_whitespace().skip(11).take(2);
-        let times = times.filter_map(|field| field.parse::<u64>().ok());
+        // User and system time: a thread that computes may have no switch.
+        let stat = ProcessStat::from(stat.unwrap_or_default());
+        let times = [14, 15].into_iter().filter_map(|at| stat.ticks_ns(at));
         let now: u64 = switches.chain(times).sum();
         if now != self.switches {
             self.switches = now;
