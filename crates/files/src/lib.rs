@@ -13,6 +13,7 @@ mod output;
 pub mod places;
 mod process_stat;
 pub mod programs;
+mod random;
 mod read_full;
 mod replace;
 mod trusted;
@@ -21,6 +22,7 @@ mod walk;
 
 pub use output::Output;
 pub use process_stat::ProcessStat;
+pub use random::random;
 pub use read_full::read_full;
 pub use replace::{Existing, replace};
 pub use trusted::{Access, TrustedDir, Untrusted, create_output_dir, open_own};

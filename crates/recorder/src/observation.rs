@@ -141,7 +141,5 @@ pub(crate) fn status(status: ExitStatus) -> i32 {
 
 /// A key for the hashes of names, which is forgotten.
 pub(crate) fn key() -> io::Result<[u8; 32]> {
-    let mut key = [0; 32];
-    io::Read::read_exact(&mut std::fs::File::open("/dev/urandom")?, &mut key)?;
-    Ok(key)
+    fsdyno_files::random()
 }

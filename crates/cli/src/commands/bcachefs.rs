@@ -10,7 +10,6 @@ use fsdyno_host::formatting::{Purpose, open_unused};
 use fsdyno_host::mounts::mount_detached;
 use fsdyno_model::Bytes;
 use std::fs::File;
-use std::io::Read;
 use std::os::unix::fs::FileTypeExt;
 use std::path::PathBuf;
 
@@ -159,14 +158,13 @@ fn make_options(args: &MakeBcachefsArgs) -> MakeOptions {
 
 /// Random UUIDs, version 4.
 fn random_ids(count: usize) -> std::io::Result<Vec<[u8; 16]>> {
-    let mut source = File::open("/dev/urandom")?;
-    let mut ids = vec![[0; 16]; count];
-    for id in &mut ids {
-        source.read_exact(id)?;
+    let id = |_| {
+        let mut id: [u8; 16] = fsdyno_files::random()?;
         id[6] = id[6] & 0x0f | 0x40;
         id[8] = id[8] & 0x3f | 0x80;
-    }
-    Ok(ids)
+        Ok(id)
+    };
+    (0..count).map(id).collect()
 }
 
 fn check(args: &CheckBcachefsArgs) -> Result<Code, CliError> {

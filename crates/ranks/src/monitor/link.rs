@@ -5,7 +5,7 @@ use super::{Answer, Order};
 use crate::group::Halt;
 use fsdyno_files::programs;
 use fsdyno_model::Event;
-use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use std::time::{Duration, Instant};
@@ -126,7 +126,8 @@ impl Record for Link {
 
 /// A secret for one run.
 pub(crate) fn token() -> io::Result<String> {
-    let mut bytes = [0; 16];
-    std::fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
-    Ok(format!("{:032x}", u128::from_le_bytes(bytes)))
+    Ok(format!(
+        "{:032x}",
+        u128::from_le_bytes(fsdyno_files::random()?)
+    ))
 }

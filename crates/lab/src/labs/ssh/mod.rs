@@ -28,7 +28,6 @@ use fsdyno_model::{CancelToken, Cell, CellRecord, Effective, Event, Outcome, Pla
 use fsdyno_recipes::fs::bsd_only;
 use machine::Machine;
 use remote::{DryRunShell, Line, RemoteShell};
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// The reason why a plan cannot be run on another machine.
@@ -224,10 +223,7 @@ impl Lab for SshLab {
 
 fn connect(ssh: &Ssh, base: &Path, stop: &CancelToken) -> Result<Connection, SshLabError> {
     // Other machines may use that one at the same time.
-    let mut bytes = [0; 8];
-    std::fs::File::open("/dev/urandom")
-        .and_then(|mut file| file.read_exact(&mut bytes))
-        .map_err(SshLabError::Random)?;
+    let bytes = fsdyno_files::random().map_err(SshLabError::Random)?;
     let tag = format!("{:016x}", u64::from_ne_bytes(bytes));
     let directory = base.join(format!("fsdyno-{tag}")).display().to_string();
     Ok(Connection {
