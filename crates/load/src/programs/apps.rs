@@ -4,6 +4,7 @@
 use super::own_figures::FigureSpec;
 use crate::work::{WorkError, parse_toml};
 use fsdyno_files::programs;
+use fsdyno_model::sample::Better;
 use fsdyno_model::suggestion;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -137,27 +138,14 @@ struct FigureTable {
     name: String,
     expression: String,
     unit: Option<String>,
-    direction: Direction,
-}
-
-/// Which of two values is better.
-#[derive(Debug, Clone, Copy, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Direction {
-    Higher,
-    Lower,
-    None,
+    direction: Better,
 }
 
 impl FigureTable {
     /// The figure as `--figure` takes it.
     fn line(&self) -> String {
         let unit = self.unit.as_deref().unwrap_or_default();
-        let direction = match self.direction {
-            Direction::Higher => "higher",
-            Direction::Lower => "lower",
-            Direction::None => "none",
-        };
+        let direction = self.direction.name();
         format!("{}[{unit},{direction}]={}", self.name, self.expression)
     }
 }
