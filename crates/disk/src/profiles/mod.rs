@@ -106,11 +106,6 @@ impl Profile {
         }
     }
 
-    /// Whether a completed write survives a power cut without a flush.
-    pub fn keeps_writes(&self) -> bool {
-        self.cache_survives || !self.is_volatile()
-    }
-
     /// Creates the timing model of a disk with this many sectors.
     pub(crate) fn model(&self, sectors: u64) -> Box<dyn Model> {
         match &self.timing {

@@ -113,7 +113,9 @@ impl DiskBuilder {
     /// Whether a completed write survives a power cut without a flush.
     pub(crate) fn keeps_writes(&self) -> bool {
         let faults = self.faults.as_ref();
-        self.profile.keeps_writes() || faults.is_some_and(|one| one.power_cut.cache_survives)
+        !self.profile.is_volatile()
+            || self.profile.cache_survives
+            || faults.is_some_and(|one| one.power_cut.cache_survives)
     }
 
     /// A builder for the disk of a plan. The error is a message.
