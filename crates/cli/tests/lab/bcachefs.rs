@@ -1,29 +1,7 @@
 //! bcachefs that fsdyno created, read, written and checked by the kernel in guests of the lab kernel.
 //! Without the kernel, the tests are skipped by name.
 
-use crate::support::{Home, lab_kernel, outcomes};
-use serde_json::Value;
-use std::path::Path;
-
-/// Runs in guests of the lab kernel, with one repeat.
-fn in_guests(home: &Home, kernel: &Path, fs: &str, more: &[&str]) -> Value {
-    let work = home.work().display().to_string();
-    let kernel = kernel.display().to_string();
-    let base = ["run", "--lab", "uml", "--work-dir", &work, "--fs", fs];
-    let guest = ["--repeats", "1", "--guest-memory", "256M"];
-    let own = ["--guest-kernel", &kernel];
-    let printed = home.fsdyno(&[&base[..], &guest, &own, more].concat());
-    assert_eq!(printed.code, Some(0), "{}{}", printed.out, printed.err);
-    let result = home.result("last");
-    let measured = outcomes(&result);
-    assert!(
-        measured.iter().all(|(_, how)| how == "measured"),
-        "{}",
-        printed.out
-    );
-    assert!(home.left_in_work().is_empty());
-    result
-}
+use crate::support::{Home, assert_made_and_checked, in_guests, lab_kernel};
 
 #[test]
 fn a_new_bcachefs_of_each_kind_is_consistent_after_kernel_writes() {
@@ -37,13 +15,8 @@ fn a_new_bcachefs_of_each_kind_is_consistent_after_kernel_writes() {
     let load = ["--dataset", "ports", "--scale", "0.01", "--verify"];
     let phases = ["--phases", "untar,copy,delete"];
     let result = in_guests(&home, &kernel, fs, &[&load[..], &phases].concat());
-    let cells = result["cells"].as_array().unwrap();
-    assert_eq!(cells.len(), 5);
-    for cell in cells {
-        let text = cell.to_string();
-        let ran = |command: &str| text.contains(&format!(r#"["fsdyno","bcachefs","{command}""#));
-        assert!(ran("make") && ran("check"), "{text}");
-    }
+    assert_eq!(result["cells"].as_array().unwrap().len(), 5);
+    assert_made_and_checked(&result, "bcachefs");
 }
 
 /// Makes, damages, checks and repairs file systems on loop devices of the guest. The zeros are written

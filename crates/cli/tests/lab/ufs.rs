@@ -1,46 +1,13 @@
 //! UFS1 and UFS2 that fsdyno created, read and written by the Linux driver in guests of the lab
 //! kernel. Also the devices that are refused. Tests without their requirements are skipped by name.
 
-use crate::support::{Home, lab_kernel, loops_backed_under, outcomes, root_and, until};
-use serde_json::Value;
+use crate::support::{
+    Home, assert_made_and_checked, in_guests, lab_kernel, loops_backed_under, root_and, until,
+};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
-
-/// Runs in guests of the lab kernel, with one repeat.
-fn in_guests(home: &Home, kernel: &Path, fs: &str, more: &[&str]) -> Value {
-    let work = home.work().display().to_string();
-    let kernel = kernel.display().to_string();
-    let base = ["run", "--lab", "uml", "--work-dir", &work, "--fs", fs];
-    let guest = ["--repeats", "1", "--guest-memory", "256M"];
-    let words: Vec<&str> = base
-        .iter()
-        .chain(&guest)
-        .chain(&["--guest-kernel", &kernel])
-        .chain(more)
-        .copied()
-        .collect();
-    let printed = home.fsdyno(&words);
-    assert_eq!(printed.code, Some(0), "{}{}", printed.out, printed.err);
-    let result = home.result("last");
-    let measured = outcomes(&result);
-    assert!(
-        measured.iter().all(|(_, how)| how == "measured"),
-        "{}",
-        printed.out
-    );
-    result
-}
-
-/// Asserts that each cell was checked after its unmount.
-fn checked(result: &Value) {
-    for cell in result["cells"].as_array().unwrap() {
-        let text = cell.to_string();
-        let ran = |command: &str| text.contains(&format!(r#"["fsdyno","ufs","{command}""#));
-        assert!(ran("make") && ran("check"), "{text}");
-    }
-}
 
 #[test]
 fn file_systems_are_consistent_after_kernel_writes_in_every_geometry() {
@@ -59,7 +26,7 @@ fn file_systems_are_consistent_after_kernel_writes_in_every_geometry() {
         "untar,copy,delete",
         "--verify",
     ];
-    checked(&in_guests(&home, &kernel, fs, &load));
+    assert_made_and_checked(&in_guests(&home, &kernel, fs, &load), "ufs");
 }
 
 /// Block numbers around the boundaries between direct and indirect blocks, for files with 4 KiB
@@ -96,7 +63,7 @@ fn files_with_all_indirect_blocks_read_back_and_a_full_disk_is_reported() {
     let (large, full) = (format!("{PIECES}{LARGE}"), format!("{PIECES}{FULL}"));
     let size = ["--on", "loop:80M", "--dataset", "none"];
     let load = [&size[..], &["--exec", &large, "--exec", &full]].concat();
-    checked(&in_guests(&home, &kernel, fs, &load));
+    assert_made_and_checked(&in_guests(&home, &kernel, fs, &load), "ufs");
 }
 
 fn run(program: &str, words: &[&str]) -> String {

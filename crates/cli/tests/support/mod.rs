@@ -256,6 +256,35 @@ pub fn lab_kernel(test: &str) -> Option<PathBuf> {
     kernel
 }
 
+/// Runs in guests of the lab kernel, with one repeat. Every cell is measured.
+pub fn in_guests(home: &Home, kernel: &Path, fs: &str, more: &[&str]) -> serde_json::Value {
+    let work = home.work().display().to_string();
+    let kernel = kernel.display().to_string();
+    let base = ["run", "--lab", "uml", "--work-dir", &work, "--fs", fs];
+    let guest = ["--repeats", "1", "--guest-memory", "256M"];
+    let own = ["--guest-kernel", &kernel];
+    let printed = home.fsdyno(&[&base[..], &guest, &own, more].concat());
+    assert_eq!(printed.code, Some(0), "{}{}", printed.out, printed.err);
+    let result = home.result("last");
+    let measured = outcomes(&result);
+    assert!(
+        measured.iter().all(|(_, how)| how == "measured"),
+        "{}",
+        printed.out
+    );
+    assert!(home.left_in_work().is_empty());
+    result
+}
+
+/// Asserts that each cell was made, and checked after its unmount, by a command of fsdyno.
+pub fn assert_made_and_checked(result: &serde_json::Value, command: &str) {
+    for cell in result["cells"].as_array().unwrap() {
+        let text = cell.to_string();
+        let ran = |step: &str| text.contains(&format!(r#"["fsdyno","{command}","{step}""#));
+        assert!(ran("make") && ran("check"), "{text}");
+    }
+}
+
 /// The cache directory of the user who runs the tests.
 fn user_cache() -> Option<PathBuf> {
     Some(fsdyno_files::places::of_effective_user().ok()?.cache)
