@@ -138,6 +138,11 @@ impl Guest {
         &self.argv
     }
 
+    /// The process that runs its machine.
+    pub fn process(&self) -> Pid {
+        Pid::from_child(&self.child)
+    }
+
     /// A short description of its machine.
     pub fn about(&self) -> &str {
         &self.about

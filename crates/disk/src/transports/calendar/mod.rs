@@ -21,7 +21,7 @@ use fsdyno_model::names::hexadecimal;
 use fsdyno_model::{CancelToken, Nanos};
 use message::{Message, MessageError, Operation};
 use page::{KERNEL, Page};
-use patience::Patience;
+pub use patience::Patience;
 use rustix::event::{PollFd, PollFlags};
 use rustix::fs::{MemfdFlags, memfd_create};
 use sha2::{Digest, Sha256};

@@ -8,9 +8,10 @@ use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 /// The wait for one message of a guest.
-pub(super) struct Patience {
+#[derive(Debug)]
+pub struct Patience {
     timeout: Duration,
-    /// The process at the other end, if this machine sees it.
+    /// The process of the guest, if this machine sees it.
     guest: Option<Pid>,
     counted: Duration,
     last: Instant,
@@ -19,11 +20,17 @@ pub(super) struct Patience {
 }
 
 impl Patience {
-    pub fn with(line: &UnixStream, timeout: Duration) -> Self {
+    /// The guest is the process at the other end of this line.
+    pub(super) fn with(line: &UnixStream, timeout: Duration) -> Self {
         let peer = rustix::net::sockopt::socket_peercred(line);
+        Self::of(peer.ok().map(|peer| peer.pid), timeout)
+    }
+
+    /// Without a process, all time counts.
+    pub fn of(guest: Option<Pid>, timeout: Duration) -> Self {
         Self {
             timeout,
-            guest: peer.ok().map(|peer| peer.pid),
+            guest,
             counted: Duration::ZERO,
             last: Instant::now(),
             used: None,
@@ -88,9 +95,7 @@ mod tests {
         let mut shell = Command::new("sh");
         let shell = shell.args(["-c", script]).stdout(Stdio::null());
         let shell = shell.spawn().unwrap();
-        let (line, _) = UnixStream::pair().unwrap();
-        let mut patience = Patience::with(&line, timeout);
-        patience.guest = Some(Pid::from_child(&shell));
+        let patience = Patience::of(Some(Pid::from_child(&shell)), timeout);
         (shell, patience)
     }
 

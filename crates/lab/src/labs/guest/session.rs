@@ -2,6 +2,7 @@
 
 use crate::messages::{GuestMessage, Task};
 use crate::missing::Missing;
+use fsdyno_disk::transports::calendar::Patience;
 use fsdyno_guests::protocol::{FrameReader, FrameWriter};
 use fsdyno_guests::{Guest, ended, kernels};
 use fsdyno_host::cache;
@@ -17,7 +18,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// How long a guest may take to start: some seconds, or more on a busy machine.
 const START_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// The longest time without a message; a heartbeat comes every two seconds.
+/// The longest time without a message in which it could run; a heartbeat comes every two seconds.
 const HEARTBEAT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// How long its processors and disks may be idle.
@@ -72,7 +73,9 @@ impl<'a> GuestSession<'a> {
     /// The next message that is not a heartbeat.
     fn next(&mut self, timeout: Duration) -> Result<GuestMessage, SessionError> {
         let timeout = self.guest.timeout(timeout);
-        let mut received = Instant::now();
+        let guest = self.guest.process();
+        let patience = || Patience::of(Some(guest), timeout);
+        let mut left = patience();
         loop {
             if self.stop.requested() {
                 return Err(SessionError::Stopped);
@@ -81,7 +84,7 @@ impl<'a> GuestSession<'a> {
                 Some(GuestMessage::Beat { still }) if still > IDLE_TIMEOUT => {
                     return Err(SessionError::Idle(still));
                 }
-                Some(GuestMessage::Beat { .. }) => received = Instant::now(),
+                Some(GuestMessage::Beat { .. }) => left = patience(),
                 Some(GuestMessage::Refused { reason }) => {
                     return Err(SessionError::Refused(reason));
                 }
@@ -89,7 +92,7 @@ impl<'a> GuestSession<'a> {
                 None if self.guest.wait(Duration::ZERO)?.is_some() => {
                     return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
                 }
-                None if received.elapsed() > timeout => {
+                None if left.is_over() => {
                     return Err(SessionError::Unresponsive(timeout));
                 }
                 None => {}
