@@ -205,9 +205,11 @@ fn runs(named: Option<&PathBuf>) -> Vec<CompletionCandidate> {
     let runs = store.runs().unwrap_or_default();
     let series = store.series().unwrap_or_default();
     let explorations = store.explorations().unwrap_or_default();
+    let fault_tests = store.fault_tests().unwrap_or_default();
     let all = runs.iter().map(|run| (&run.id, &run.contenders));
     let all = all.chain(series.iter().map(|one| (&one.id, &one.contenders)));
     let all = all.chain(explorations.iter().map(|one| (&one.id, &one.contenders)));
+    let all = all.chain(fault_tests.iter().map(|one| (&one.id, &one.contenders)));
     let last = described("last", "the newest one");
     let all = all.map(|(id, contenders)| described(id, &contenders.join(" ")));
     all.chain([last]).collect()

@@ -114,7 +114,7 @@ fn dispatch(cli: &Cli) -> Result<Code, CliError> {
         Command::Advise(args) => return commands::advise::advise(args, &store()?),
         Command::Bisect(args) => return commands::bisect::bisect(args, &store()?),
         Command::Crash(args) => return commands::crash::crash(args, &store()?),
-        Command::Lose(args) => return commands::lose::lose(args),
+        Command::Lose(args) => return commands::lose::lose(args, &store()?),
         Command::Fsck(args) => return commands::ufs::check(args),
         Command::Ufs(args) => return commands::ufs::ufs(&args.command),
         Command::Bcachefs(args) => return commands::bcachefs::bcachefs(&args.command),

@@ -2,6 +2,10 @@
 
 use crate::block_role::BlockRole;
 use crate::contender::Contender;
+use crate::lab::GuestSize;
+use crate::names::short_hash;
+use crate::provenance::Provenance;
+use crate::result::StopReason;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -116,8 +120,6 @@ impl FaultOutcome {
 /// A fault of one disk, and what came of it.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct InjectedFault {
-    /// The label of the contender.
-    pub contender: String,
     /// What the disk did wrong.
     pub fault: DiskFault,
     /// What the file system keeps in the sector.
@@ -136,25 +138,92 @@ pub struct InjectedFault {
     pub detail: Option<String>,
 }
 
-/// Faults of the disks of some contenders.
+/// The tests of one contender with faulty disks.
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+pub struct FaultTest {
+    /// The label of the contender.
+    pub contender: String,
+    /// The kernel of its guests: name, release and version.
+    pub guest: String,
+    /// The faults.
+    pub faults: Vec<InjectedFault>,
+}
+
+/// Tests of some contenders with faulty disks (`fsdyno lose`).
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct FaultTests {
     /// The version of this structure, as JSON carries it.
     #[schemars(extend("const" = FaultTests::SCHEMA))]
     pub schema: u32,
-    /// The tested contenders, each with a label of its own.
+    /// Their settings and their machine.
+    pub info: FaultTestsInfo,
+    /// The tests, in order of the contenders.
+    pub tests: Vec<FaultTest>,
+}
+
+/// The settings and the machine of tests with faulty disks.
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+pub struct FaultTestsInfo {
+    /// Their name, like that of a run.
+    pub id: String,
+    /// When they began: nanoseconds since 1970 (UTC).
+    pub started_unix_ns: u64,
+    /// When they ended, if they did.
+    pub ended_unix_ns: Option<u64>,
+    /// The reason why they ended; none if they did not.
+    pub stop: Option<StopReason>,
+    /// The contenders to test, each with a label of its own.
     pub contenders: Vec<Contender>,
-    /// The kernel of the guests: name, release and version.
-    pub guest: String,
     /// The seed of the places.
     pub seed: u64,
     /// The largest number of faults of each kind in blocks of each role.
     pub draws: u32,
-    /// The faults, by contender.
-    pub faults: Vec<InjectedFault>,
+    /// The size of the guests.
+    pub guest: GuestSize,
+    /// The machine, its devices and programs.
+    pub provenance: Provenance,
+    /// The command line that began them.
+    pub command_line: Vec<String>,
+}
+
+impl FaultTestsInfo {
+    /// The name of the settings.
+    pub fn hash(&self) -> String {
+        let Self {
+            contenders,
+            seed,
+            draws,
+            guest,
+            ..
+        } = self;
+        // Plain data: serialisation cannot fail.
+        short_hash(&serde_json::to_string(&(contenders, seed, draws, guest)).unwrap_or_default())
+    }
+
+    /// The position of a test; none if its contender is not one of them.
+    pub fn place(&self, test: &FaultTest) -> Option<u64> {
+        let mut contenders = self.contenders.iter();
+        let place = contenders.position(|one| one.label == test.contender)?;
+        u64::try_from(place).ok()
+    }
 }
 
 impl FaultTests {
     /// The version of this structure.
-    pub const SCHEMA: u32 = 1;
+    pub const SCHEMA: u32 = 2;
+
+    /// Their name in their id, where a run has its suite.
+    pub const NAME: &'static str = "lose";
+
+    /// All faults, each with the label of its contender.
+    pub fn faults(&self) -> impl Iterator<Item = (&str, &InjectedFault)> {
+        let tests = self.tests.iter();
+        tests.flat_map(|test| test.faults.iter().map(|fault| (&*test.contender, fault)))
+    }
+
+    /// The faults of a contender.
+    pub fn of<'a>(&'a self, contender: &'a str) -> impl Iterator<Item = &'a InjectedFault> {
+        let tests = self.tests.iter().filter(move |test| test.contender == contender);
+        tests.flat_map(|test| &test.faults)
+    }
 }

@@ -61,7 +61,9 @@ pub use capability::{
 pub use cell::{Cell, CellRecord, CommandRecord, Effective, Failure, Outcome, Stage};
 pub use contender::{Contender, ContenderKernel, FilesystemKind, GrammarError, LayoutChoice};
 pub use content::DatasetContent;
-pub use disk_fault::{DiskFault, FaultOutcome, FaultTests, InjectedFault};
+pub use disk_fault::{
+    DiskFault, FaultOutcome, FaultTest, FaultTests, FaultTestsInfo, InjectedFault,
+};
 pub use disk_use::{DiskFigures, DiskUse, Mark, Point};
 pub use event::Event;
 pub use evidence::{CacheEvidence, CacheState};

@@ -11,11 +11,11 @@ use std::collections::{BTreeMap, BTreeSet};
 /// role and fault.
 pub fn document(tests: &FaultTests, by_role: bool) -> Document {
     let names: Vec<String> = tests
-        .contenders
+        .tests
         .iter()
-        .map(|one| one.label.clone())
+        .map(|one| one.contender.clone())
         .collect();
-    let roles: BTreeSet<BlockRole> = tests.faults.iter().map(|one| one.role).collect();
+    let roles: BTreeSet<BlockRole> = tests.faults().map(|(_, one)| one.role).collect();
     let shown = roles
         .into_iter()
         .filter(|role| by_role || *role == BlockRole::Data);
@@ -28,18 +28,30 @@ pub fn document(tests: &FaultTests, by_role: bool) -> Document {
         let metadata = Section::new("metadata", "Faults of metadata").with(metadata);
         vec![Block::Section(data), Block::Section(metadata)]
     };
-    let seen: BTreeSet<FaultOutcome> = tests.faults.iter().map(|one| one.outcome).collect();
+    let seen: BTreeSet<FaultOutcome> = tests.faults().map(|(_, one)| one.outcome).collect();
     let legend: Vec<String> = seen
         .into_iter()
         .map(|outcome| format!("{}: {}", short_name(outcome), meaning(outcome)))
         .collect();
     blocks.push(Block::Legend(format!("{}.", legend.join("; ")).into()));
+    let guest = tests.tests.first().map_or("", |one| &*one.guest);
+    let untested: Vec<String> = tests
+        .info
+        .contenders
+        .iter()
+        .filter(|one| !names.contains(&one.label))
+        .map(|one| terms::printable(&one.label))
+        .collect();
+    if !untested.is_empty() {
+        let text = format!("Not tested: {}.", untested.join(", "));
+        blocks.push(Block::Paragraph(text.into()));
+    }
     let scope = format!(
         "{}; seed {}, at most {} of each kind in blocks of each role. Other files, options and \
          kernels were not tested.",
-        terms::printable(&tests.guest),
-        tests.seed,
-        terms::count(tests.draws as usize, "fault"),
+        terms::printable(guest),
+        tests.info.seed,
+        terms::count(tests.info.draws as usize, "fault"),
     );
     blocks.push(Block::Paragraph(scope.into()));
     Document {
@@ -63,7 +75,7 @@ fn of_roles(tests: &FaultTests, names: &[String], roles: impl Iterator<Item = Bl
     for role in roles {
         for fault in DiskFault::ALL {
             let cells = names.iter().map(|name| {
-                let chosen = of(tests, name).filter(|one| one.fault == fault && one.role == role);
+                let chosen = tests.of(name).filter(|one| one.fault == fault && one.role == role);
                 Some(outcomes(chosen)).filter(|text| !text.is_empty())
             });
             let cells: Vec<Option<String>> = cells.collect();
@@ -85,7 +97,7 @@ fn of_roles(tests: &FaultTests, names: &[String], roles: impl Iterator<Item = Bl
 
 /// How often each outcome followed a fault of metadata, a row for each contender.
 fn of_metadata(tests: &FaultTests, names: &[String]) -> Table {
-    let of_metadata = |name| of(tests, name).filter(|one| one.role != BlockRole::Data);
+    let of_metadata = |name| tests.of(name).filter(|one| one.role != BlockRole::Data);
     let seen: BTreeSet<FaultOutcome> = names
         .iter()
         .flat_map(|name| of_metadata(name).map(|one| one.outcome))
@@ -113,7 +125,7 @@ fn of_metadata(tests: &FaultTests, names: &[String]) -> Table {
 /// Every fault, for CSV.
 pub fn figures(tests: &FaultTests) -> Table {
     let columns = ["fault", "role", "disk", "sector", "outcome", "detail"].map(Column::of_text);
-    let rows = tests.faults.iter().map(|one| {
+    let rows = tests.faults().map(|(contender, one)| {
         let cells = vec![
             Cell::Text(one.fault.name().to_owned()),
             Cell::Text(one.role.name().to_owned()),
@@ -122,20 +134,16 @@ pub fn figures(tests: &FaultTests) -> Table {
             Cell::Text(short_name(one.outcome).to_owned()),
             Cell::Text(terms::printable(one.detail.as_deref().unwrap_or_default())),
         ];
-        Row::new(terms::printable(&one.contender), cells)
+        Row::new(terms::printable(contender), cells)
     });
     Table::new("faults", "contender", columns, rows)
-}
-
-fn of<'a>(tests: &'a FaultTests, name: &'a str) -> impl Iterator<Item = &'a InjectedFault> {
-    tests.faults.iter().filter(move |one| one.contender == name)
 }
 
 /// The answer: which file systems silently return wrong data.
 fn lead(tests: &FaultTests, names: &[String]) -> Vec<String> {
     let mut sentences = Vec::new();
     let flips = |name: &str| -> Vec<FaultOutcome> {
-        let flipped = of(tests, name)
+        let flipped = tests.of(name)
             .filter(|one| one.fault == DiskFault::BitFlip && one.role == BlockRole::Data);
         flipped.map(|one| one.outcome).collect()
     };
@@ -162,7 +170,7 @@ fn lead(tests: &FaultTests, names: &[String]) -> Vec<String> {
     let lost: Vec<String> = names
         .iter()
         .filter_map(|name| {
-            let metadata = of(tests, name).filter(|one| one.role != BlockRole::Data);
+            let metadata = tests.of(name).filter(|one| one.role != BlockRole::Data);
             let metadata: Vec<FaultOutcome> = metadata.map(|one| one.outcome).collect();
             let bad = share(&metadata, FaultOutcome::is_loss)?;
             Some(format!("{} {bad}", terms::printable(name)))

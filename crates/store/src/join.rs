@@ -2,8 +2,8 @@
 //! before. The result does not depend on the order.
 
 use fsdyno_model::{
-    Cell, CellRecord, Effective, Exploration, ExploredProgram, Outcome, PowerCut, Provenance,
-    ResultSet, Series, Shard, StopReason,
+    Cell, CellRecord, Effective, Exploration, ExploredProgram, FaultTest, FaultTests, Outcome,
+    PowerCut, Provenance, ResultSet, Series, Shard, StopReason,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::mem;
 use std::num::NonZeroU32;
 
-/// A run, a series or an exploration that was joined.
+/// A record that was joined.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Joined {
     /// Its id.
@@ -27,7 +27,7 @@ pub struct Joined {
     pub missing: Vec<Shard>,
 }
 
-/// The parts of a run, a series or an exploration.
+/// The parts of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
     /// The cells of a run.
@@ -36,24 +36,27 @@ pub enum Unit {
     PowerCut,
     /// The programs of an exploration.
     Program,
+    /// The contenders of tests with faulty disks.
+    FaultTest,
 }
 
-/// What a run, a series and an exploration have in common.
+/// What records have in common.
 pub(crate) struct Heading<'r> {
     pub id: &'r mut String,
     pub started_unix_ns: &'r mut u64,
     pub ended_unix_ns: &'r mut Option<u64>,
     pub stop: &'r mut Option<StopReason>,
-    pub shard: &'r mut Option<Shard>,
+    /// None if there are no shards of this kind.
+    pub shard: Option<&'r mut Option<Shard>>,
     pub provenance: &'r mut Provenance,
     pub command_line: &'r mut Vec<String>,
 }
 
-/// A run, a series or an exploration.
+/// A run, a series, an exploration, or tests with faulty disks.
 pub(crate) trait Record: Clone + PartialEq {
     /// The kind of its parts.
     const UNIT: Unit;
-    /// A cell, a power cut, or a program.
+    /// A cell, a power cut, a program, or a tested contender.
     type Part: Clone + PartialEq + Serialize + DeserializeOwned;
 
     fn heading(&mut self) -> Heading<'_>;
@@ -76,7 +79,7 @@ pub(crate) trait Record: Clone + PartialEq {
     fn extend(&mut self, _other: &Self) {}
 
     fn shard(&mut self) -> Option<Shard> {
-        *self.heading().shard
+        *self.heading().shard?
     }
 
     /// The id of the record that it is joined into.
@@ -107,7 +110,9 @@ impl<R: Record> Joining<R> {
         let parts = by_place(&mut record);
         let heading = record.heading();
         *heading.id = id;
-        *heading.shard = None;
+        if let Some(shard) = heading.shard {
+            *shard = None;
+        }
         Self {
             record,
             parts,
@@ -261,7 +266,7 @@ impl Record for ResultSet {
             started_unix_ns: &mut run.started_unix_ns,
             ended_unix_ns: &mut run.ended_unix_ns,
             stop: &mut run.stop,
-            shard: &mut run.plan.shard,
+            shard: Some(&mut run.plan.shard),
             provenance: &mut run.provenance,
             command_line: &mut run.command_line,
         }
@@ -354,7 +359,7 @@ impl Record for Series {
             started_unix_ns: &mut info.started_unix_ns,
             ended_unix_ns: &mut info.ended_unix_ns,
             stop: &mut info.stop,
-            shard: &mut info.shard,
+            shard: Some(&mut info.shard),
             provenance: &mut info.provenance,
             command_line: &mut info.command_line,
         }
@@ -404,7 +409,7 @@ impl Record for Exploration {
             started_unix_ns: &mut info.started_unix_ns,
             ended_unix_ns: &mut info.ended_unix_ns,
             stop: &mut info.stop,
-            shard: &mut info.shard,
+            shard: Some(&mut info.shard),
             provenance: &mut info.provenance,
             command_line: &mut info.command_line,
         }
@@ -452,5 +457,55 @@ impl Record for Exploration {
         let recorded: BTreeSet<_> = programs.filter_map(|one| self.info.unit(one)).collect();
         let lacking = self.info.units().filter(|unit| !recorded.contains(unit));
         lacking.map(|unit| self.info.shard_of(unit, of)).collect()
+    }
+}
+
+impl Record for FaultTests {
+    const UNIT: Unit = Unit::FaultTest;
+    type Part = FaultTest;
+
+    fn heading(&mut self) -> Heading<'_> {
+        let info = &mut self.info;
+        Heading {
+            id: &mut info.id,
+            started_unix_ns: &mut info.started_unix_ns,
+            ended_unix_ns: &mut info.ended_unix_ns,
+            stop: &mut info.stop,
+            shard: None,
+            provenance: &mut info.provenance,
+            command_line: &mut info.command_line,
+        }
+    }
+
+    fn whole_id(&self) -> String {
+        crate::resolve::id_of_whole_fault_tests(&self.info)
+    }
+
+    fn parts(&mut self) -> &mut Vec<FaultTest> {
+        &mut self.tests
+    }
+
+    fn place(&self, part: &FaultTest) -> Option<u64> {
+        self.info.place(part)
+    }
+
+    fn guest<'p>(&self, part: &'p FaultTest) -> Option<&'p str> {
+        Some(&part.guest)
+    }
+
+    /// A test is recorded whole, once.
+    fn replaces(&self, theirs: &[FaultTest], ours: &[FaultTest]) -> Result<bool, String> {
+        match (theirs.first(), ours.first()) {
+            (Some(new), Some(known)) if new != known => Err(format!("test of {}", new.contender)),
+            _ => Ok(theirs.len() > ours.len()),
+        }
+    }
+
+    fn planned(&self) -> u64 {
+        self.info.contenders.len() as u64
+    }
+
+    fn missing(&self, _of: NonZeroU32) -> BTreeSet<Shard> {
+        BTreeSet::new()
     }
 }

@@ -1,4 +1,4 @@
-//! Writes and reads runs, series and explorations with their parts, each part one document.
+//! Writes and reads records with their parts, each part one document.
 
 use crate::document::{LARGEST, Reader, at, document, parse, refused};
 use crate::error::Refusal;
@@ -7,8 +7,9 @@ use crate::resolve::check_id;
 use crate::row::signed;
 use crate::{Detail, StoreError};
 use fsdyno_model::{
-    CellRecord, Exploration, ExplorationInfo, ExploredProgram, FigureName, LatencyDistribution,
-    PowerCut, ResultSet, RunInfo, Sample, Series, SeriesInfo,
+    CellRecord, Exploration, ExplorationInfo, ExploredProgram, FaultTest, FaultTests,
+    FaultTestsInfo, FigureName, LatencyDistribution, PowerCut, ResultSet, RunInfo, Sample, Series,
+    SeriesInfo,
 };
 use rusqlite::{Connection, ErrorCode, OptionalExtension as _, Transaction, params};
 use serde::Serialize;
@@ -335,5 +336,31 @@ impl Kept for Exploration {
 
     fn name(program: &ExploredProgram) -> String {
         format!("program {} on `{}`", program.number, program.contender)
+    }
+}
+
+impl Kept for FaultTests {
+    const KIND: &'static str = "fault-tests";
+    const PART: &'static str = "tested contender";
+    type Info = FaultTestsInfo;
+
+    fn info(&self) -> &FaultTestsInfo {
+        &self.info
+    }
+
+    fn whole(info: FaultTestsInfo, tests: Vec<FaultTest>) -> Self {
+        Self {
+            schema: Self::SCHEMA,
+            info,
+            tests,
+        }
+    }
+
+    fn position(info: &FaultTestsInfo, test: &FaultTest) -> Option<u64> {
+        info.place(test)
+    }
+
+    fn name(test: &FaultTest) -> String {
+        format!("test of `{}`", test.contender)
     }
 }

@@ -4,14 +4,16 @@
 //! views for people who use SQL (`views::tables`). This crate opens stores ([`Store::open`]), records
 //! runs ([`Store::begin`], [`Store::record`]) and reads them ([`Store::load`], [`Store::runs`]). It
 //! resolves names ([`Store::resolve`]), imports another store ([`Store::merge`]) and locks a live
-//! run ([`Store::claim`]). Series of power cuts ([`Store::begin_series`] ...) and explorations
-//! ([`Store::begin_exploration`] ...) have the same functions. This crate computes no statistics,
+//! run ([`Store::claim`]). Series of power cuts ([`Store::begin_series`] ...), explorations
+//! ([`Store::begin_exploration`] ...) and tests with faulty disks ([`Store::begin_fault_tests`] ...)
+//! have the same functions. This crate computes no statistics,
 //! and the caller passes the path of the store.
 
 mod claim;
 mod document;
 mod error;
 mod exploration;
+mod fault_tests;
 pub mod fuzz;
 mod join;
 mod kept;
@@ -31,6 +33,7 @@ pub mod views;
 pub use claim::Claim;
 pub use error::StoreError;
 pub use exploration::ExplorationSummary;
+pub use fault_tests::FaultTestsSummary;
 pub use join::{Joined, Unit};
 pub use merge::Merged;
 pub use query::{Detail, RunSummary};

@@ -1,4 +1,4 @@
-//! Imports the runs, the series of power cuts and the explorations of other stores. Shards of one
+//! Imports the records of other stores. Shards of one
 //! plan become one run; a copy of a record that is here is joined with it.
 
 use crate::Detail;
@@ -10,7 +10,7 @@ use crate::resolve::is_taken;
 use crate::row::{all, only, signed};
 use crate::{Store, StoreError};
 use fsdyno_model::names::short_hash;
-use fsdyno_model::{Exploration, ResultSet, Series};
+use fsdyno_model::{Exploration, FaultTests, ResultSet, Series};
 use rusqlite::Transaction;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 const AT_ONCE: usize = 64;
 
 /// The result of an import, in the order of the other stores; of each the runs, oldest first, then
-/// its series, then its explorations.
+/// its series, its explorations, and its tests with faulty disks.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Merged {
     /// Imported runs, each with its id in the other store and its id here. They differ if another
@@ -54,6 +54,7 @@ struct Contents {
     runs: Vec<Incoming<ResultSet>>,
     series: Vec<Incoming<Series>>,
     explorations: Vec<Incoming<Exploration>>,
+    fault_tests: Vec<Incoming<FaultTests>>,
 }
 
 /// The wholes of one kind that shards are added to, by id: each as it was, and as it will be.
@@ -76,7 +77,7 @@ impl Store {
     /// read is refused, and the others are imported.
     pub fn merge_all(&mut self, others: &[PathBuf]) -> Result<Merged, StoreError> {
         let mut merged = Merged::default();
-        let (mut runs, mut series, mut explorations) = Default::default();
+        let (mut runs, mut series, mut explorations, mut fault_tests) = Default::default();
         let here = self.path.clone();
         for paths in others.chunks(AT_ONCE) {
             let mut contents = Contents::default();
@@ -97,6 +98,13 @@ impl Store {
                     contents.explorations,
                     &mut explorations,
                     into,
+                )?;
+                import(
+                    transaction,
+                    &here,
+                    contents.fault_tests,
+                    &mut fault_tests,
+                    into,
                 )
             })?;
         }
@@ -104,7 +112,8 @@ impl Store {
             let into = &mut merged;
             finish(transaction, &here, runs, into)?;
             finish(transaction, &here, series, into)?;
-            finish(transaction, &here, explorations, into)
+            finish(transaction, &here, explorations, into)?;
+            finish(transaction, &here, fault_tests, into)
         })?;
         Ok(merged)
     }
@@ -135,9 +144,14 @@ impl Contents {
             let record = other.exploration(&id)?;
             read.explorations.push(Incoming::untagged(record, path));
         }
+        for id in other.listed("kind = 'fault-tests'")?.into_iter().rev() {
+            let record = other.load_fault_tests(&id)?;
+            read.fault_tests.push(Incoming::untagged(record, path));
+        }
         self.runs.append(&mut read.runs);
         self.series.append(&mut read.series);
         self.explorations.append(&mut read.explorations);
+        self.fault_tests.append(&mut read.fault_tests);
         Ok(())
     }
 }

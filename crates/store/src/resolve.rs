@@ -1,10 +1,11 @@
-//! Names of runs, of series of power cuts and of explorations: creates new ids and resolves names
-//! that a user typed.
+//! Names of records: creates new ids and resolves names that a user typed.
 
 use crate::error::fault;
 use crate::row::{all, only};
 use crate::{Store, StoreError};
-use fsdyno_model::{Exploration, ExplorationInfo, RunInfo, Series, SeriesInfo};
+use fsdyno_model::{
+    Exploration, ExplorationInfo, FaultTests, FaultTestsInfo, RunInfo, Series, SeriesInfo,
+};
 use jiff::Timestamp;
 use rusqlite::Connection;
 
@@ -23,19 +24,20 @@ pub enum Named {
     Series(String),
     /// An exploration, by its id.
     Exploration(String),
+    /// Tests with faulty disks, by their id.
+    FaultTests(String),
 }
 
 impl Named {
     pub fn id(&self) -> &str {
         match self {
-            Self::Run(id) | Self::Series(id) | Self::Exploration(id) => id,
+            Self::Run(id) | Self::Series(id) | Self::Exploration(id) | Self::FaultTests(id) => id,
         }
     }
 }
 
 impl Store {
-    /// The run, the series of power cuts or the exploration that `name` refers to, by the rules of
-    /// [`Store::resolve`]. `last` is the latest of all that no process works on.
+    /// The record of any kind that `name` refers to, by the rules of [`Store::resolve`]. `last` is the latest of all that no process works on.
     pub fn resolve_any(&self, name: &str) -> Result<Named, StoreError> {
         let kind = |id: &str| {
             let query = "SELECT kind FROM record WHERE id = ?1";
@@ -53,6 +55,7 @@ impl Store {
         Ok(match kinds.first().map(String::as_str) {
             Some("series") => Named::Series(id),
             Some("exploration") => Named::Exploration(id),
+            Some("fault-tests") => Named::FaultTests(id),
             _ => Named::Run(id),
         })
     }
@@ -174,7 +177,7 @@ pub(crate) fn free_id(
     Ok(id)
 }
 
-/// Whether a run, a series or an exploration has this id.
+/// Whether a record has this id.
 pub(crate) fn is_taken(connection: &Connection, id: &str) -> rusqlite::Result<bool> {
     connection
         .prepare_cached("SELECT 1 FROM record WHERE id = ?1")?
@@ -200,6 +203,11 @@ pub(crate) fn id_of_whole_series(info: &SeriesInfo) -> String {
 /// The id of the exploration that the shards of an exploration are joined into.
 pub(crate) fn id_of_whole_exploration(info: &ExplorationInfo) -> String {
     format!("{}-{}", Exploration::NAME, info.hash())
+}
+
+/// The id of tests with faulty disks with these settings.
+pub(crate) fn id_of_whole_fault_tests(info: &FaultTestsInfo) -> String {
+    format!("{}-{}", FaultTests::NAME, info.hash())
 }
 
 /// A name in characters that need no quoting in a shell or a file name.

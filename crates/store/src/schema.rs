@@ -13,7 +13,7 @@ pub const APPLICATION_ID: i64 = 0x6673_6479;
 
 /// The schema version of this program (`PRAGMA user_version`). A change of the tables, or of a type
 /// of a document that serde does not bridge, is another version.
-pub const SCHEMA_VERSION: i64 = 19;
+pub const SCHEMA_VERSION: i64 = 20;
 
 /// The tables. Views are made from the types of the documents.
 const TABLES: &str = include_str!("schema/tables.sql");

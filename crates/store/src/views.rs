@@ -2,8 +2,8 @@
 //! reference of the store, come from the types of the documents.
 
 use fsdyno_model::{
-    CellRecord, CommandRecord, DiskUse, Effective, ExplorationInfo, ExploredProgram, Figure,
-    Finding, Fragmentation, KernelWork, LatencyDistribution, Observed, PowerCut, Progress, RunInfo,
+    CellRecord, CommandRecord, DiskUse, Effective, ExplorationInfo, ExploredProgram, FaultTestsInfo,
+    Figure, Finding, Fragmentation, InjectedFault, KernelWork, LatencyDistribution, Observed, PowerCut, Progress, RunInfo,
     Sample, SeriesInfo, Warning,
 };
 use schemars::{Schema, schema_for};
@@ -109,7 +109,7 @@ const fn source(
     }
 }
 
-static SOURCES: [Source; 18] = [
+static SOURCES: [Source; 20] = [
     source(
         "run",
         "One execution of a plan.",
@@ -444,6 +444,32 @@ static SOURCES: [Source; 18] = [
             || schema_for!(Finding),
         )
     },
+    Source {
+        names: &[("guest", "guest_size")],
+        ..source(
+            "fault_tests",
+            "Tests of some contenders with faulty disks (`fsdyno lose`).",
+            Rows::Records("fault-tests"),
+            &[],
+            || schema_for!(FaultTestsInfo),
+        )
+    },
+    source(
+        "fault",
+        "A fault of one disk below one contender, and what came of it.",
+        Rows::OfParts("fault-tests", "faults"),
+        &[
+            ("tests", "text", "part.record", "`fault_tests.id`"),
+            (
+                "contender",
+                "text",
+                "part.document ->> '$.contender'",
+                "the label of the contender",
+            ),
+            PLACE,
+        ],
+        || schema_for!(InjectedFault),
+    ),
 ];
 
 /// The columns of `figure` that `sample` does not have.

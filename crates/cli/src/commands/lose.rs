@@ -1,6 +1,6 @@
 //! `lose`: injects faults of disks, and reports which file systems notice or repair them.
 
-use super::crash::{contenders, in_order, lab_for};
+use super::crash::{contenders, in_order, lab_for, provenance_of};
 use super::jobs::JobsArgs;
 use super::lab::{guest_error, guest_size};
 use super::rendering;
@@ -9,9 +9,11 @@ use crate::exit::{CliError, Code};
 use crate::output;
 use clap::{ArgAction, Args};
 use fsdyno_host::signals;
-use fsdyno_model::{Bytes, FaultOutcome, FaultTests, KernelChoice, LabChoice};
+use fsdyno_model::{Bytes, FaultTestsInfo, KernelChoice, LabChoice, StopReason};
 use fsdyno_report::{Format, Options};
+use fsdyno_run::conductor::unix_now;
 use fsdyno_run::lose::{self, LoseError};
+use fsdyno_store::Store;
 use std::path::{Path, PathBuf};
 
 /// The model disk of the guests. Requests take no time while files are read.
@@ -53,7 +55,7 @@ pub struct LoseArgs {
     pub force: bool,
 }
 
-pub fn lose(args: &LoseArgs) -> Result<Code, CliError> {
+pub fn lose(args: &LoseArgs, store: &Path) -> Result<Code, CliError> {
     let stop = signals::cancel_token()?;
     let existing = output::existing(args.force);
     output::check(args.output.as_deref(), existing)?;
@@ -67,14 +69,23 @@ pub fn lose(args: &LoseArgs) -> Result<Code, CliError> {
     let work = std::path::absolute(&args.work_dir)?;
     let lab = lab_for(&LabChoice::Uml, &size, &work, &stop)?;
     let disk = fsdyno_lab::model_disk(Path::new(DISK)).map_err(CliError::usage)?;
-    let mut tests = FaultTests {
-        schema: FaultTests::SCHEMA,
-        contenders: contenders.clone(),
-        guest: String::new(),
+    let mut store = Store::open(store)?;
+    let mut info = FaultTestsInfo {
+        id: String::new(),
+        started_unix_ns: unix_now(),
+        ended_unix_ns: None,
+        stop: None,
+        provenance: provenance_of(&contenders, &work),
+        contenders,
         seed: args.seed,
         draws: args.draws,
-        faults: Vec::new(),
+        guest: size,
+        command_line: crate::args::command_line(),
     };
+    store.begin_fault_tests(&mut info)?;
+    let id = &info.id;
+    let _claim = store.claim(id)?;
+    output::note(format_args!("tests {id} begin"));
     let test = |contender: &_| {
         let tested = lose::test(&lab, contender, &disk, (args.seed, args.draws));
         tested.map_err(|error| match error {
@@ -83,11 +94,21 @@ pub fn lose(args: &LoseArgs) -> Result<Code, CliError> {
         })
     };
     let jobs = args.jobs.count(args.guest_memory);
-    in_order(&contenders, jobs, test, |_, tested| {
-        tests.guest = tested.guest;
-        tests.faults.extend(tested.faults);
-        Ok::<_, CliError>(())
-    })?;
+    let ended = in_order(&info.contenders, jobs, test, |_, test| {
+        Ok(store.record_fault_test(id, &test)?)
+    });
+    let reason = match &ended {
+        Ok(()) => Some(StopReason::Complete),
+        Err(error) if error.code == Code::Interrupted => Some(StopReason::Interrupted),
+        Err(_) => None,
+    };
+    if let Some(reason) = reason {
+        store.end_fault_tests(id, reason, unix_now())?;
+    }
+    let tests = store.load_fault_tests(id)?;
+    if tests.tests.is_empty() {
+        return ended.map(|()| Code::Ok);
+    }
     let render = |format, options: &Options| {
         let bytes = fsdyno_report::render_disk_faults(&tests, format, options);
         bytes.map_err(CliError::failure)
@@ -105,6 +126,7 @@ pub fn lose(args: &LoseArgs) -> Result<Code, CliError> {
         let page = render(format_of_file, &rendering::options(false, true))?;
         output::to(Some(file), &page, existing)?;
     }
-    let mut outcomes = tests.faults.iter().map(|one| one.outcome);
-    Ok(Code::ok_if(!outcomes.any(FaultOutcome::is_loss)))
+    ended?;
+    let mut faults = tests.faults();
+    Ok(Code::ok_if(!faults.any(|(_, one)| one.outcome.is_loss())))
 }

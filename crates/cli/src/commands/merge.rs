@@ -43,7 +43,7 @@ pub fn merge(args: &MergeArgs, path: &Path) -> Result<(), CliError> {
         let digest = match joined.unit {
             _ if joined.recorded < joined.planned => None,
             Unit::Cell => store.load(&joined.id)?.digest(),
-            Unit::PowerCut => None,
+            Unit::PowerCut | Unit::FaultTest => None,
             Unit::Program => Some(store.exploration(&joined.id)?.digest()),
         };
         text.push_str(&line(joined, digest.as_deref()));
@@ -107,6 +107,7 @@ fn line(joined: &Joined, digest: Option<&str>) -> String {
         Unit::Cell => "cells",
         Unit::PowerCut => "power cuts",
         Unit::Program => "programs",
+        Unit::FaultTest => "contenders",
     };
     let Joined {
         id,

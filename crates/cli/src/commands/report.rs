@@ -7,7 +7,7 @@ use crate::args::{percent, report_format};
 use crate::exit::CliError;
 use crate::output;
 use clap::Args;
-use fsdyno_report::{Options, render_crash, render_exploration};
+use fsdyno_report::{Options, render_crash, render_disk_faults, render_exploration};
 use fsdyno_store::{Named, Store};
 use std::path::Path;
 use std::path::PathBuf;
@@ -62,6 +62,13 @@ pub fn report(args: &ReportArgs, store: &Path) -> Result<(), CliError> {
         (Named::Exploration(id), None) => {
             render_exploration(&store.exploration(&id)?, format, &options)
                 .map_err(CliError::usage)?
+        }
+        (Named::FaultTests(id), None) => {
+            render_disk_faults(&store.load_fault_tests(&id)?, format, &options)
+                .map_err(CliError::usage)?
+        }
+        (Named::FaultTests(id), Some(_)) => {
+            return Err(not_published(&id, "a test with faulty disks"));
         }
         (Named::Series(id), Some(_)) => {
             return Err(not_published(&id, "a series of crash tests"));

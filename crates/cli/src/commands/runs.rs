@@ -1,11 +1,13 @@
-//! `runs`: the runs, the series of crash tests and the explorations in the store; deletes, renames
-//! and tags them.
+//! `runs`: the runs, crash tests and tests with faulty disks in the store; deletes, renames and tags
+//! them.
 
 use crate::exit::CliError;
 use crate::output;
 use clap::{Args, Subcommand};
 use fsdyno_model::{Nanos, StopReason};
-use fsdyno_store::{ExplorationSummary, Named, RunSummary, SeriesSummary, Store};
+use fsdyno_store::{
+    ExplorationSummary, FaultTestsSummary, Named, RunSummary, SeriesSummary, Store,
+};
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -25,7 +27,7 @@ pub struct RunsArgs {
 
 #[derive(Debug, Subcommand)]
 pub enum RunsCommand {
-    /// Delete runs, series of crash tests or explorations from the store
+    /// Delete runs, crash tests or tests with faulty disks from the store
     Rm {
         /// Runs: full names, or `last`
         #[arg(value_name = "RUN", required = true)]
@@ -58,6 +60,7 @@ enum Entry {
     Run(RunSummary),
     Series(SeriesSummary),
     Exploration(ExplorationSummary),
+    FaultTests(FaultTestsSummary),
 }
 
 impl Entry {
@@ -66,6 +69,7 @@ impl Entry {
             Self::Run(run) => run.started_unix_ns,
             Self::Series(series) => series.started_unix_ns,
             Self::Exploration(exploration) => exploration.started_unix_ns,
+            Self::FaultTests(tests) => tests.started_unix_ns,
         }
     }
 
@@ -83,6 +87,14 @@ impl Entry {
             Self::Exploration(one) => (
                 &one.id,
                 programs(one),
+                one.stop,
+                one.started_unix_ns,
+                one.ended_unix_ns,
+                &one.contenders,
+            ),
+            Self::FaultTests(one) => (
+                &one.id,
+                faults(one),
                 one.stop,
                 one.started_unix_ns,
                 one.ended_unix_ns,
@@ -163,6 +175,7 @@ fn list(args: &RunsArgs, store: &Path) -> Result<(), CliError> {
     let mut entries: Vec<Entry> = runs.collect();
     entries.extend(store.series()?.into_iter().map(Entry::Series));
     entries.extend(store.explorations()?.into_iter().map(Entry::Exploration));
+    entries.extend(store.fault_tests()?.into_iter().map(Entry::FaultTests));
     if let Some(tag) = &args.tag {
         entries.retain(|entry| matches!(entry, Entry::Run(run) if run.tags.contains(tag)));
     }
@@ -221,6 +234,16 @@ fn programs(exploration: &ExplorationSummary) -> String {
         1 => text + " 1 finding",
         more => format!("{text} {more} findings"),
     }
+}
+
+/// `2/3 contenders 620 faults`.
+fn faults(tests: &FaultTestsSummary) -> String {
+    format!(
+        "{}/{} contenders {} faults",
+        tests.tested,
+        tests.contenders.len(),
+        tests.faults
+    )
 }
 
 /// Describes the end of a run. A run without an end was killed, unless a process works on it.

@@ -5,6 +5,13 @@ use crate::support::{Home, have, lab_kernel};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
+/// The faults of a contender.
+fn of(tests: &Value, contender: &str) -> Vec<Value> {
+    let tests = tests["tests"].as_array().unwrap().iter();
+    let mut of_contender = tests.filter(|one| one["contender"] == contender);
+    of_contender.next().unwrap()["faults"].as_array().unwrap().clone()
+}
+
 #[test]
 fn only_checksums_of_data_notice_flipped_data_and_only_a_mirror_repairs_them() {
     let name = "only_checksums_of_data_notice_flipped_data_and_only_a_mirror_repairs_them";
@@ -37,10 +44,10 @@ fn only_checksums_of_data_notice_flipped_data_and_only_a_mirror_repairs_them() {
     };
     let (printed, tests) = lose("ext4,btrfs,btrfs@mirror2");
     let outcomes = |contender: &str, fault: &str, role: &str| -> BTreeSet<String> {
-        let faults = tests["faults"].as_array().unwrap().iter();
-        let chosen = faults.filter(|one| {
-            one["contender"] == contender && one["fault"] == fault && one["role"] == role
-        });
+        let chosen = of(&tests, contender);
+        let chosen = chosen
+            .iter()
+            .filter(|one| one["fault"] == fault && one["role"] == role);
         chosen
             .map(|one| one["outcome"].as_str().unwrap().to_owned())
             .collect()
@@ -58,13 +65,11 @@ fn only_checksums_of_data_notice_flipped_data_and_only_a_mirror_repairs_them() {
     assert!(!wrong.contains("wrong-data") && !wrong.is_empty());
     assert_eq!(printed.code, Some(1), "{}", printed.err);
     // The outcomes depend on nothing but the contender and the seed.
-    let of_ext4 = |tests: &Value| -> Vec<Value> {
-        let faults = tests["faults"].as_array().unwrap().iter();
-        faults
-            .filter(|one| one["contender"] == "ext4")
-            .cloned()
-            .collect()
-    };
     let (_, again) = lose("ext4");
-    assert_eq!(of_ext4(&again), of_ext4(&tests));
+    assert_eq!(of(&again, "ext4"), of(&tests, "ext4"));
+    // They are in the store.
+    let runs = home.fsdyno(&["runs"]).out;
+    assert!(runs.contains("3/3 contenders"), "{runs}");
+    let report = home.fsdyno(&["report", "last"]).out;
+    assert!(report.contains("ext4 silently returned wrong"), "{report}");
 }

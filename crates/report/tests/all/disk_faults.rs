@@ -1,7 +1,10 @@
 //! Reports of faults of a disk, in all formats.
 
 use crate::wide;
-use fsdyno_model::{BlockRole, Contender, DiskFault, FaultOutcome, FaultTests, InjectedFault};
+use fsdyno_model::{
+    BlockRole, Bytes, Contender, DiskFault, FaultOutcome, FaultTest, FaultTests, FaultTestsInfo, GuestSize,
+    InjectedFault, Provenance,
+};
 use fsdyno_report::{Format, Options, render_disk_faults};
 
 /// One contender that returns wrong data, one that notices them and one that repairs them.
@@ -20,12 +23,11 @@ pub fn tests() -> FaultTests {
         FaultOutcome::Unmountable,
         FaultOutcome::NoEffect,
     ];
-    let mut faults = Vec::new();
+    let mut tests = Vec::new();
     for ((contender, [flipped, unreadable]), superblock) in
         contenders.iter().zip(of_data).zip(of_metadata)
     {
         let fault = |fault, role, outcome: FaultOutcome| InjectedFault {
-            contender: contender.label.clone(),
             fault,
             role,
             disk: 0,
@@ -36,20 +38,36 @@ pub fn tests() -> FaultTests {
                 .is_loss()
                 .then(|| "`a \u{1b}[31mfile` is wrong".to_owned()),
         };
-        faults.extend([
-            fault(DiskFault::BitFlip, BlockRole::Data, flipped),
-            fault(DiskFault::BitFlip, BlockRole::Data, flipped),
-            fault(DiskFault::ReadError, BlockRole::Data, unreadable),
-            fault(DiskFault::LostWrite, BlockRole::Superblock, superblock),
-        ]);
+        tests.push(FaultTest {
+            contender: contender.label.clone(),
+            guest: "Linux 6.12 (User-mode Linux)".to_owned(),
+            faults: vec![
+                fault(DiskFault::BitFlip, BlockRole::Data, flipped),
+                fault(DiskFault::BitFlip, BlockRole::Data, flipped),
+                fault(DiskFault::ReadError, BlockRole::Data, unreadable),
+                fault(DiskFault::LostWrite, BlockRole::Superblock, superblock),
+            ],
+        });
     }
     FaultTests {
         schema: FaultTests::SCHEMA,
-        contenders: contenders.to_vec(),
-        guest: "Linux 6.12 (User-mode Linux)".to_owned(),
-        seed: 1,
-        draws: 2,
-        faults,
+        info: FaultTestsInfo {
+            id: "20261128-1300-lose".to_owned(),
+            started_unix_ns: 1,
+            ended_unix_ns: None,
+            stop: None,
+            contenders: contenders.to_vec(),
+            seed: 1,
+            draws: 2,
+            guest: GuestSize {
+                memory: Bytes(1 << 29),
+                kernel: None,
+                processors: None,
+            },
+            provenance: Provenance::default(),
+            command_line: Vec::new(),
+        },
+        tests,
     }
 }
 
@@ -77,7 +95,7 @@ fn longer_formats_have_each_role_and_the_figures_each_fault() {
     let figures = text(Format::Csv, &wide(80));
     assert_eq!(
         figures.lines().count(),
-        1 + tests().faults.len(),
+        1 + tests().faults().count(),
         "{figures}"
     );
     assert!(!figures.contains('\x1b'), "{figures}");

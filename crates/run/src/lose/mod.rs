@@ -20,7 +20,9 @@ use fsdyno_lab::explorer::{
     Trial, disk_size,
 };
 use fsdyno_lab::{GuestLab, GuestLabError};
-use fsdyno_model::{BlockRole, Contender, DiskFault, FaultOutcome, InjectedFault, ModelDisk};
+use fsdyno_model::{
+    BlockRole, Contender, DiskFault, FaultOutcome, FaultTest, InjectedFault, ModelDisk,
+};
 use fsdyno_recipes::Roles;
 use medium::{Medium, Place};
 use std::collections::{BTreeMap, BTreeSet};
@@ -42,21 +44,13 @@ pub enum LoseError {
     Healthy { contender: String, what: String },
 }
 
-/// The tests of one contender.
-#[derive(Debug, Clone)]
-pub struct Tested {
-    /// The kernel of its guests.
-    pub guest: String,
-    pub faults: Vec<InjectedFault>,
-}
-
 /// Tests a contender: for each role of its blocks and each fault, at most this number of places.
 pub fn test(
     lab: &GuestLab,
     contender: &Contender,
     model: &ModelDisk,
     (seed, draws): (u64, u32),
-) -> Result<Tested, LoseError> {
+) -> Result<FaultTest, LoseError> {
     let mut tester = FaultTester::new(lab, contender, model)?;
     let mut faults = Vec::new();
     let places: Vec<(BlockRole, Vec<Place>)> = tester.places.clone().into_iter().collect();
@@ -66,7 +60,6 @@ pub fn test(
             for (place, faulty) in fault::draw(&tester.media, &places, fault, (seed, draws)) {
                 let (outcome, found, detail) = tester.judge(&faulty)?;
                 faults.push(InjectedFault {
-                    contender: contender.label.clone(),
                     fault,
                     role,
                     disk: u32::try_from(place.disk).unwrap_or(u32::MAX),
@@ -78,8 +71,11 @@ pub fn test(
             }
         }
     }
-    let guest = tester.guest.about().to_owned();
-    Ok(Tested { guest, faults })
+    Ok(FaultTest {
+        contender: contender.label.clone(),
+        guest: tester.guest.about().to_owned(),
+        faults,
+    })
 }
 
 /// Injects faults into the disks of a file system, and judges what follows.

@@ -5,7 +5,8 @@
 CREATE TABLE record (
     id              TEXT    NOT NULL PRIMARY KEY
         CHECK (length(id) BETWEEN 1 AND 100 AND id NOT GLOB '*[^A-Za-z0-9._-]*'),
-    kind            TEXT    NOT NULL CHECK (kind IN ('run', 'series', 'exploration')),
+    kind            TEXT    NOT NULL 
+        CHECK (kind IN ('run', 'series', 'exploration', 'fault-tests')),
     planned         INTEGER NOT NULL,
     started_unix_ns INTEGER NOT NULL AS (document ->> '$.started_unix_ns') STORED,
     ended_unix_ns   INTEGER AS (document ->> '$.ended_unix_ns') STORED,

@@ -2,6 +2,7 @@
 
 mod describing;
 mod exploration;
+mod fault_tests;
 mod hostile;
 mod naming;
 mod opening;

@@ -324,7 +324,7 @@ fn info(
 }
 
 /// The machine, its devices and the programs of these contenders.
-fn provenance_of(contenders: &[Contender], work_dir: &Path) -> Provenance {
+pub(in crate::commands) fn provenance_of(contenders: &[Contender], work_dir: &Path) -> Provenance {
     let versions = contenders.iter().filter_map(|contender| {
         let Step::Command { argv } = recipes::find(&contender.filesystem)?.version()? else {
             return None;

@@ -46,6 +46,9 @@ pub fn show(args: &ShowArgs, store: &Path) -> Result<(), CliError> {
         Named::Exploration(id) => {
             return series::show_exploration(&store.exploration(&id)?, args.json);
         }
+        Named::FaultTests(id) => {
+            return series::show_fault_tests(&store.load_fault_tests(&id)?, args.json);
+        }
     };
     if let Some(index) = args.commands {
         return commands(&set, index, args.json);
