@@ -5,9 +5,11 @@
 //! external [`programs`]; all [`kinds`] by name; and [`measure`], the measured loop. This crate
 //! neither mounts nor formats, and does not need root. A load works in a directory of the caller.
 
+mod buffer;
 mod clock;
 mod command;
 pub mod crash;
+mod descriptor;
 pub mod engines;
 mod error;
 #[doc(hidden)]

@@ -26,6 +26,7 @@ pub use weight::{
 };
 
 use crate::clock::{Stopwatch, Used};
+use crate::descriptor::Descriptor;
 use crate::engines::{self, Calls, Engine, ForEngine, on_engine};
 use crate::hardware::HardwareCounters;
 use crate::job::Job;
@@ -43,7 +44,6 @@ use fsdyno_model::sample::{Better, Figure, Tally};
 use fsdyno_model::timeline::{LatencyDistribution, Progress};
 use fsdyno_model::units::Nanos;
 use fsdyno_model::warning::Warning;
-use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, OFlags};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::path::Path;
@@ -295,8 +295,9 @@ impl<'a> Timing<'a> {
         }
         (self.mark)(Point::Returned);
         let durable_ns = if let Some(handle) = handle {
-            rustix::fs::syncfs(handle)
+            rustix::fs::syncfs(&handle)
                 .map_err(|errno| LoadError::io("syncfs", self.root, errno.into()))?;
+            drop(handle);
             watch.lengthen(used.wall, self.handicap_permille);
             Some(watch.wall())
         } else {
@@ -316,13 +317,13 @@ impl<'a> Timing<'a> {
     }
 
     /// A descriptor on the file system under test, if the time to durable is measured.
-    fn handle(&self) -> Result<Option<OwnedFd>, LoadError> {
+    fn handle(&self) -> Result<Option<Descriptor>, LoadError> {
         if !self.kind.writes || !self.durable {
             return Ok(None);
         }
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         rustix::fs::open(self.root, flags, Mode::empty())
-            .map(Some)
+            .map(|fd| Some(fd.into()))
             .map_err(|errno| LoadError::io("open", self.root, errno.into()))
     }
 }

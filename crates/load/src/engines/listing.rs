@@ -2,6 +2,7 @@
 //! the buffer.
 
 use super::meta::Kind;
+use crate::buffer::Buffer;
 use std::ffi::CStr;
 
 /// Space for some hundreds of entries, as in the C library.
@@ -15,7 +16,7 @@ const MIN_RECORD_BYTES: usize = 24;
 #[derive(Debug)]
 pub struct Listing {
     /// Space for records, followed by a zero, so that every name ends in the buffer.
-    buffer: Box<[u8]>,
+    buffer: Buffer,
     /// The offsets of the records, by inode number.
     order: Vec<(u64, u16)>,
     /// The number of entries that were returned.
@@ -33,8 +34,7 @@ pub struct Entry<'a> {
 
 impl Default for Listing {
     fn default() -> Self {
-        // Written, not merely reserved: a measured phase must not include page faults.
-        let mut buffer = vec![0xa5; SPACE + 1].into_boxed_slice();
+        let mut buffer = Buffer::filled(0xa5, SPACE + 1);
         buffer[SPACE] = 0;
         Self {
             buffer,

@@ -3,6 +3,7 @@
 
 use super::read::{EachFile, FileReader};
 use super::{Job, PARAMETERS, PhaseKind, ToolRun, TreePhase, visit_source};
+use crate::buffer::Buffer;
 use crate::engines::Calls;
 use crate::error::LoadError;
 use crate::user_work::UserWork;
@@ -66,11 +67,11 @@ fn tool(job: &Job<'_>) -> ToolRun {
 pub(crate) struct Search {
     matcher: RegexMatcher,
     searcher: Searcher,
-    buffer: Vec<u8>,
+    buffer: Buffer,
 }
 
 impl Search {
-    pub fn new(pattern: Option<&str>, buffer: Box<[u8]>) -> Result<Self, LoadError> {
+    pub fn new(pattern: Option<&str>, buffer: Buffer) -> Result<Self, LoadError> {
         let pattern = pattern.unwrap_or(DEFAULT_PATTERN);
         let matcher = RegexMatcherBuilder::new()
             // Bytes, like grep in the C locale.
@@ -89,7 +90,7 @@ impl Search {
         Ok(Self {
             matcher,
             searcher,
-            buffer: buffer.into_vec(),
+            buffer,
         })
     }
 }
@@ -155,7 +156,7 @@ impl<E: Calls> FileReader<E> for GrepAll<'_> {
             };
             if whole == 0 && !last && buffer.len() < MAX_LINE_BYTES {
                 kept = have;
-                buffer.resize(2 * have, 0);
+                buffer.grow(2 * have);
                 continue;
             }
             let whole = if whole == 0 { have } else { whole };

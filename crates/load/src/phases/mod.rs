@@ -5,7 +5,6 @@
 mod attributes;
 mod barrier;
 pub mod bonnie;
-mod buffer;
 pub mod copy;
 mod data;
 pub mod delete;
@@ -28,6 +27,7 @@ mod worker_process;
 
 pub use required::required;
 
+use crate::buffer::Buffer;
 use crate::clock;
 use crate::engines::Calls;
 use crate::error::LoadError;
@@ -80,7 +80,7 @@ const PARAMETERS: &[Parameter] = &[Parameter::number(
 /// The buffers of one worker of a phase, allocated before its clock starts.
 #[derive(Debug)]
 pub(crate) struct Scratch {
-    pub data: Box<[u8]>,
+    pub data: Buffer,
     pub symlink: Box<[u8]>,
     pub search: Option<grep::Search>,
     pub walk: WalkState,
@@ -100,16 +100,20 @@ impl Scratch {
         // Lines of text: a search on the null engine reads them, because that engine fills no
         // buffer.
         let line = b"the quick brown fox jumps over the lazy dog 0123\n";
-        let mut data = line.repeat(data::BUFFER.div_ceil(line.len()));
-        data.truncate(data::BUFFER);
-        let data = data.into_boxed_slice();
+        let lines = || {
+            let mut data = Buffer::filled(0, data::BUFFER);
+            for part in data.chunks_mut(line.len()) {
+                part.copy_from_slice(&line[..part.len()]);
+            }
+            data
+        };
         let search = if kind.searches {
-            Some(grep::Search::new(job.pattern, data.clone())?)
+            Some(grep::Search::new(job.pattern, lines())?)
         } else {
             None
         };
         Ok(Self {
-            data,
+            data: lines(),
             search,
             symlink: vec![1; libc::PATH_MAX as usize + 1].into_boxed_slice(),
             walk: WalkState::default(),

@@ -4,10 +4,10 @@
 use super::parameters::DataParameters;
 use super::source::Source;
 use super::{Job, Pass, SEED, open_home};
+use crate::buffer::Buffer;
 use crate::clock;
 use crate::engines::Calls;
 use crate::error::LoadError;
-use crate::phases::buffer::Buffer;
 use crate::phases::timeline::TimelineRecorder;
 use fsdyno_model::cancel::CancelToken;
 use fsdyno_model::random::{below, shuffle};

@@ -1,7 +1,7 @@
 //! The bytes to write, allocated before the clock starts.
 
 use super::parameters::Fill;
-use crate::phases::buffer::Buffer;
+use crate::buffer::Buffer;
 use fsdyno_datasets::content::{BUFFER, Content};
 use fsdyno_datasets::seed::Seed;
 

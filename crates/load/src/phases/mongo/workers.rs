@@ -2,6 +2,7 @@
 
 use super::parameters::Parameters;
 use super::shape::TreeShape;
+use crate::buffer::Buffer;
 use crate::clock;
 use crate::engines::Calls;
 use crate::engines::null::Facts;
@@ -25,13 +26,13 @@ pub(crate) struct Mongo {
     parameters: Parameters,
     pub(super) shape: TreeShape,
     /// Random bytes from which files are filled.
-    pub(super) content: Box<[u8]>,
+    pub(super) content: Buffer,
     buffers: Vec<WorkerBuffers>,
 }
 
 #[derive(Debug)]
 pub(super) struct WorkerBuffers {
-    pub data: Box<[u8]>,
+    pub data: Buffer,
     pub walk: WalkState,
     /// The time of its work in all rounds so far, nanoseconds.
     elapsed: u64,
@@ -57,11 +58,10 @@ pub(super) struct Shared<'a> {
 impl Mongo {
     /// Generates the tree and fills the buffers.
     pub fn new(parameters: Parameters) -> Self {
-        let mut content = vec![0; 1 << 20].into_boxed_slice();
+        let mut content = Buffer::filled(0, 1 << 20);
         Xoshiro256PlusPlus::seed_from_u64(parameters.median).fill_bytes(&mut content);
         let buffers = || WorkerBuffers {
-            // Not zeros: those pages would be allocated at first use, which is timed.
-            data: vec![0xa5; data::BUFFER].into_boxed_slice(),
+            data: Buffer::filled(0xa5, data::BUFFER),
             walk: WalkState::default(),
             elapsed: 0,
         };

@@ -1,6 +1,6 @@
 //! Random offsets in a file and incompressible data, both computed before the clock starts.
 
-use crate::phases::buffer::Buffer;
+use crate::buffer::Buffer;
 use fsdyno_datasets::content::Content;
 use fsdyno_datasets::seed::Seed;
 

@@ -3,10 +3,10 @@
 use super::pace::Pace;
 use super::random::{RandomOffsets, incompressible};
 use super::{Parameters, Phase};
+use crate::buffer::Buffer;
 use crate::clock::Deadline;
 use crate::engines::Engine;
 use crate::phases::Job;
-use crate::phases::buffer::Buffer;
 use crate::phases::timeline::TimelineRecorder;
 use fsdyno_model::sample::Tally;
 use std::ffi::CString;

@@ -6,10 +6,10 @@ use super::gate::Gate;
 use super::pace::Pace;
 use super::perform::{Outcome, PIECE, Stage};
 use super::plan::Plan;
+use crate::buffer::Buffer;
 use crate::clock;
 use crate::error::LoadError;
 use crate::phases::barrier::{Start, run_threads};
-use crate::phases::buffer::Buffer;
 use crate::phases::latency::Latencies;
 use crate::phases::timeline::{TimelineRecorder, TimelineSummary};
 use fsdyno_datasets::recorded::{Recording, written_content};
@@ -122,7 +122,7 @@ impl Replay {
         // The other half is for the files of the recording.
         let directories = usize::try_from(limit.saturating_sub(RESERVED) / 2).unwrap_or(usize::MAX);
         let stage = Stage::new(
-            root,
+            root.into(),
             &self.recording.paths,
             &self.plan,
             &self.content,

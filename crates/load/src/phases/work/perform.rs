@@ -1,6 +1,7 @@
 //! The workers of a workload: threads that perform their operations one after the other.
 
 use super::Planned;
+use crate::buffer::Buffer;
 use crate::clock;
 use crate::engines::listing::Listing;
 use crate::engines::meta::Kind;
@@ -8,7 +9,6 @@ use crate::engines::null::Facts;
 use crate::engines::{Calls, DataFile, Target};
 use crate::error::LoadError;
 use crate::phases::barrier::run_threads;
-use crate::phases::buffer::Buffer;
 use crate::phases::data::{BUFFER, stamp};
 use crate::phases::latency::Latencies;
 use crate::phases::ready::below;

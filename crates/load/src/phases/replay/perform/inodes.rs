@@ -3,10 +3,11 @@
 
 use super::opens::by_descriptor;
 use super::{Call, Done, PERMISSIONS, Target, done};
+use crate::descriptor::Descriptor;
 use crate::phases::replay::calls;
 use fsdyno_datasets::recorded::{acl, equivalent};
 use fsdyno_trace::{Action, Object};
-use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use rustix::fd::{AsFd, AsRawFd, BorrowedFd};
 use rustix::fs::{self, Mode, Timespec, Timestamps, XattrFlags};
 use rustix::io::Errno;
 use std::ffi::{CStr, CString};
@@ -163,7 +164,7 @@ fn set(path: Option<CString>, file: BorrowedFd<'_>, name: &str, value: &[u8], fl
 }
 
 /// The path of a name in a directory through procfs.
-fn below(directory: &OwnedFd, name: &CStr) -> CString {
+fn below(directory: &Descriptor, name: &CStr) -> CString {
     let mut path = format!("/proc/self/fd/{}/", directory.as_raw_fd()).into_bytes();
     path.extend_from_slice(name.to_bytes());
     // A name contains no zero byte.

@@ -4,9 +4,9 @@
 //! does not have any more is an error, not a signal. No address of a mapping is accessed.
 
 use super::{Call, Done};
+use crate::descriptor::Descriptor;
 use fsdyno_files::uninterrupted;
 use fsdyno_trace::Action;
-use rustix::fd::OwnedFd;
 use rustix::fs;
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap};
@@ -21,7 +21,7 @@ const MAX_MAPPED: u64 = 1 << 30;
 
 /// A mapping. It keeps its file open.
 pub(super) struct Mapped {
-    file: Arc<OwnedFd>,
+    file: Arc<Descriptor>,
     window: Option<Window>,
 }
 
@@ -39,7 +39,7 @@ unsafe impl Sync for Window {}
 
 impl Window {
     /// Maps a part of a file; none if that is not possible.
-    fn new(file: &OwnedFd, offset: u64, length: u64, shared_writes: bool) -> Option<Self> {
+    fn new(file: &Descriptor, offset: u64, length: u64, shared_writes: bool) -> Option<Self> {
         let size = fs::fstat(file).ok()?.st_size;
         let left = u64::try_from(size).ok()?.checked_sub(offset)?;
         let length = length

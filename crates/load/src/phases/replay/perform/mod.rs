@@ -11,11 +11,12 @@ mod opens;
 mod transfers;
 
 use super::plan::{Plan, Step};
-use crate::phases::buffer::Buffer;
+use crate::buffer::Buffer;
+use crate::descriptor::Descriptor;
 use fsdyno_datasets::recorded::Place;
 use fsdyno_trace::{Action, Object, Operation, PathId, Paths};
 use mappings::Mapped;
-use rustix::fd::{AsFd, OwnedFd};
+use rustix::fd::AsFd;
 use rustix::fs::{self, AtFlags, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use std::ffi::{CStr, CString};
@@ -31,15 +32,15 @@ const PERMISSIONS: u32 = 0o1777;
 
 /// The tree of a replay, with its open files. All workers share it.
 pub(in crate::phases::replay) struct Stage<'a> {
-    root: Arc<OwnedFd>,
+    root: Arc<Descriptor>,
     paths: &'a Paths,
     /// The last name of each path.
     names: Vec<CString>,
     /// The directories of the tree that are open, by their inodes in the model.
-    directories: Slots<OwnedFd>,
+    directories: Slots<Descriptor>,
     /// The number of further directories that may stay open.
     room: AtomicUsize,
-    handles: Slots<OwnedFd>,
+    handles: Slots<Descriptor>,
     mappings: Slots<Mapped>,
     /// The data that are written.
     content: &'a Buffer,
@@ -84,13 +85,13 @@ pub(in crate::phases::replay) enum Outcome {
 /// The object of an operation: a name in a directory, which is not followed, or an open file, as the
 /// empty name.
 struct Target<'s> {
-    at: Arc<OwnedFd>,
+    at: Arc<Descriptor>,
     name: &'s CStr,
     flags: AtFlags,
 }
 
 impl Target<'_> {
-    fn file(at: Arc<OwnedFd>) -> Self {
+    fn file(at: Arc<Descriptor>) -> Self {
         Self {
             at,
             name: c"",
@@ -106,7 +107,7 @@ impl Target<'_> {
 impl<'a> Stage<'a> {
     /// Opens the tree. At most so many directories stay open.
     pub fn new(
-        root: OwnedFd,
+        root: Descriptor,
         paths: &'a Paths,
         plan: &Plan,
         content: &'a Buffer,
@@ -152,14 +153,14 @@ impl<'a> Stage<'a> {
     }
 
     /// Opens a path below the root.
-    fn open_below(&self, path: PathId, flags: OFlags, mode: u32) -> rustix::io::Result<OwnedFd> {
+    fn open_below(&self, path: PathId, flags: OFlags, mode: u32) -> rustix::io::Result<Descriptor> {
         let text = self.paths.path(path);
         let text = text.as_os_str().as_bytes();
         let text = if text.is_empty() { b"." } else { text };
         open_beneath(&*self.root, text, flags, mode)
     }
 
-    fn directory(&self, place: Place, path: PathId) -> rustix::io::Result<Arc<OwnedFd>> {
+    fn directory(&self, place: Place, path: PathId) -> rustix::io::Result<Arc<Descriptor>> {
         let above = match self.paths.parent(path) {
             None | Some(PathId::ROOT) => return Ok(Arc::clone(&self.root)),
             Some(above) => above,
@@ -189,9 +190,9 @@ fn open_beneath(
     path: impl rustix::path::Arg,
     flags: OFlags,
     mode: u32,
-) -> rustix::io::Result<OwnedFd> {
+) -> rustix::io::Result<Descriptor> {
     let within = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
-    fs::openat2(directory, path, flags, Mode::from_raw_mode(mode), within)
+    fs::openat2(directory, path, flags, Mode::from_raw_mode(mode), within).map(Descriptor::from)
 }
 
 /// One operation being performed.
@@ -235,12 +236,12 @@ impl Call<'_, '_> {
         self.step.resolved.numbers
     }
 
-    fn handle(&self, place: usize) -> rustix::io::Result<Arc<OwnedFd>> {
+    fn handle(&self, place: usize) -> rustix::io::Result<Arc<Descriptor>> {
         self.stage.handles.get(self.numbers()[place])
     }
 
     /// The directory of a path of the operation.
-    fn parent(&self, place: usize, path: PathId) -> rustix::io::Result<Arc<OwnedFd>> {
+    fn parent(&self, place: usize, path: PathId) -> rustix::io::Result<Arc<Descriptor>> {
         self.stage.directory(self.step.resolved.places[place], path)
     }
 

@@ -1,8 +1,9 @@
 //! Opens files below the tree.
 
 use super::{Call, Done, PERMISSIONS, open_beneath};
+use crate::descriptor::Descriptor;
 use fsdyno_trace::{Object, PathId};
-use rustix::fd::{AsRawFd as _, OwnedFd};
+use rustix::fd::AsRawFd as _;
 use rustix::fs::{self, Mode, OFlags, SeekFrom};
 use std::sync::Arc;
 
@@ -35,13 +36,13 @@ fn open_flags(recorded: u32) -> OFlags {
 }
 
 /// The name of a descriptor of this process. It leads to the file of a replay, below the tree.
-pub(super) fn by_descriptor(file: &OwnedFd) -> String {
+pub(super) fn by_descriptor(file: &Descriptor) -> String {
     format!("/proc/self/fd/{}", file.as_raw_fd())
 }
 
 impl Call<'_, '_> {
     /// The object as a descriptor that is more than a path.
-    pub(super) fn to_read(&self, object: Object) -> rustix::io::Result<Arc<OwnedFd>> {
+    pub(super) fn to_read(&self, object: Object) -> rustix::io::Result<Arc<Descriptor>> {
         match object {
             Object::Handle(_) => self.handle(0),
             Object::Path(path) | Object::NoFollow(path) => {
@@ -60,7 +61,7 @@ impl Call<'_, '_> {
         path: PathId,
         flags: OFlags,
         mode: u32,
-    ) -> rustix::io::Result<OwnedFd> {
+    ) -> rustix::io::Result<Descriptor> {
         let flags = flags | OFlags::CLOEXEC;
         if self.step.resolved.places[place].followed {
             return self.stage.open_below(path, flags, mode);
@@ -77,7 +78,7 @@ impl Call<'_, '_> {
         if self.recorded >= 0 {
             self.stage
                 .handles
-                .set(self.numbers()[0], Some(Arc::new(open)));
+                .set(self.numbers()[0], Some(Arc::new(open.into())));
         }
         Ok(Some(0))
     }
@@ -90,7 +91,7 @@ impl Call<'_, '_> {
         let open = fs::open(by_descriptor(&of), flags, Mode::empty())?;
         if self.recorded >= 0 {
             let place = self.numbers()[1];
-            self.stage.handles.set(place, Some(Arc::new(open)));
+            self.stage.handles.set(place, Some(Arc::new(open.into())));
         }
         Ok(Some(0))
     }

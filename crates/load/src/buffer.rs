@@ -1,6 +1,7 @@
-//! Page-aligned buffers, as in the original. The alignment of a buffer determines how fast the
-//! kernel copies to it. With the alignment of the allocator, the rate of a cached read would differ
-//! by a third between two builds. The caller fills them.
+//! Page-aligned buffers, as in the original bonnie. The alignment of a buffer determines how fast the
+//! kernel copies to it, and a write touches each of its pages. With the alignment of the allocator, the
+//! rate of a cached read would differ by a third between two builds, and so would the work of the
+//! kernel. The caller fills them.
 
 use fsdyno_datasets::content::{BUFFER, Content, Stream};
 use fsdyno_datasets::seed::Seed;
@@ -31,6 +32,12 @@ impl Buffer {
         // Zeroed memory is not backed by pages until it is written.
         buffer.fill(byte);
         buffer
+    }
+
+    /// Makes the buffer longer; its content stays.
+    pub fn grow(&mut self, length: usize) {
+        let before = std::mem::replace(self, Self::filled(0, length));
+        self[..before.len()].copy_from_slice(&before);
     }
 
     /// A buffer of generated data.
