@@ -11,7 +11,7 @@ use clap_complete::PathCompleter;
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate, ValueCompleter};
 use clap_complete::env::{CompleteEnv, Shells};
 use fsdyno_disk::Profile;
-use fsdyno_model::{CopyMethod, FigureName, LabChoice, StateClass, printable};
+use fsdyno_model::{CopyMethod, FigureName, LabChoice, printable};
 use fsdyno_recipes::{fs, layouts, options};
 use fsdyno_report::{Format, published, schemas};
 use fsdyno_run::advise::Feature;
@@ -105,7 +105,7 @@ fn values_of(command: &str, argument: &str, store: Option<&PathBuf>) -> Option<A
         ("run" | "crash" | "bisect" | "advise", "disk")
         | ("show" | "check" | "serve", "profile") => ArgValueCompleter::new(disks),
         ("advise", "needs") => whole(|| plain(Feature::ALL.map(Feature::name))),
-        ("advise", "safety") => whole(|| plain(advise::CLASSES.map(StateClass::name))),
+        ("advise", "survive") => whole(|| plain(advise::Survival::WORDS)),
         ("bisect" | "history", "metric") | ("run", "judge") => whole(figures),
         ("crash" | "shell", "lab") => whole(|| plain(["uml", "qemu"])),
         (_, "lab") => whole(|| plain(LabChoice::FORMS)),

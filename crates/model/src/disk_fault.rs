@@ -223,7 +223,10 @@ impl FaultTests {
 
     /// The faults of a contender.
     pub fn of<'a>(&'a self, contender: &'a str) -> impl Iterator<Item = &'a InjectedFault> {
-        let tests = self.tests.iter().filter(move |test| test.contender == contender);
+        let tests = self
+            .tests
+            .iter()
+            .filter(move |test| test.contender == contender);
         tests.flat_map(|test| &test.faults)
     }
 }

@@ -75,7 +75,9 @@ fn of_roles(tests: &FaultTests, names: &[String], roles: impl Iterator<Item = Bl
     for role in roles {
         for fault in DiskFault::ALL {
             let cells = names.iter().map(|name| {
-                let chosen = tests.of(name).filter(|one| one.fault == fault && one.role == role);
+                let chosen = tests
+                    .of(name)
+                    .filter(|one| one.fault == fault && one.role == role);
                 Some(outcomes(chosen)).filter(|text| !text.is_empty())
             });
             let cells: Vec<Option<String>> = cells.collect();
@@ -143,7 +145,8 @@ pub fn figures(tests: &FaultTests) -> Table {
 fn lead(tests: &FaultTests, names: &[String]) -> Vec<String> {
     let mut sentences = Vec::new();
     let flips = |name: &str| -> Vec<FaultOutcome> {
-        let flipped = tests.of(name)
+        let flipped = tests
+            .of(name)
             .filter(|one| one.fault == DiskFault::BitFlip && one.role == BlockRole::Data);
         flipped.map(|one| one.outcome).collect()
     };

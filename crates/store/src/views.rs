@@ -2,9 +2,9 @@
 //! reference of the store, come from the types of the documents.
 
 use fsdyno_model::{
-    CellRecord, CommandRecord, DiskUse, Effective, ExplorationInfo, ExploredProgram, FaultTestsInfo,
-    Figure, Finding, Fragmentation, InjectedFault, KernelWork, LatencyDistribution, Observed, PowerCut, Progress, RunInfo,
-    Sample, SeriesInfo, Warning,
+    CellRecord, CommandRecord, DiskUse, Effective, ExplorationInfo, ExploredProgram,
+    FaultTestsInfo, Figure, Finding, Fragmentation, InjectedFault, KernelWork, LatencyDistribution,
+    Observed, PowerCut, Progress, RunInfo, Sample, SeriesInfo, Warning,
 };
 use schemars::{Schema, schema_for};
 use serde_json::{Map, Value};

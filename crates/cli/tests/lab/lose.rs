@@ -9,7 +9,10 @@ use std::collections::BTreeSet;
 fn of(tests: &Value, contender: &str) -> Vec<Value> {
     let tests = tests["tests"].as_array().unwrap().iter();
     let mut of_contender = tests.filter(|one| one["contender"] == contender);
-    of_contender.next().unwrap()["faults"].as_array().unwrap().clone()
+    of_contender.next().unwrap()["faults"]
+        .as_array()
+        .unwrap()
+        .clone()
 }
 
 #[test]

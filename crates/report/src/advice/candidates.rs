@@ -1,6 +1,6 @@
 //! The measured contenders of a run with the sum of the times of their phases.
 
-use super::CrashTests;
+use super::{CrashTests, FlippedBits};
 use crate::comparison::{Comparisons, Value};
 use crate::figures::summary;
 use crate::terms;
@@ -34,6 +34,8 @@ pub struct Candidate {
     pub costs: Option<String>,
     /// The results of crash tests; null if it was not tested.
     pub crash_tests: Option<CrashTests>,
+    /// The results of flipped bits on its disks; null if it was not tested.
+    pub flipped_bits: Option<FlippedBits>,
 }
 
 /// The time of a phase.
@@ -160,6 +162,7 @@ impl Field {
                     eligible: !values.iter().any(|value| value.not_durable),
                     costs: None,
                     crash_tests: None,
+                    flipped_bits: None,
                 });
             }
         }

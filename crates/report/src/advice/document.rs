@@ -148,6 +148,15 @@ fn lead(advice: &Recommendation) -> String {
         let _ = write!(text, " Its options give up safety: {costs}.");
     }
     text += &known(advice, best);
+    match best.flipped_bits {
+        Some(bits) => {
+            let _ = write!(text, " On a faulty disk: {}.", bits.describe());
+        }
+        None if advice.bitrot => {
+            let _ = write!(text, " {} was not tested with faulty disks.", best.label);
+        }
+        None => {}
+    }
     if let Some(robust) = robustness::text(advice) {
         let _ = write!(text, " {robust}");
     }
@@ -348,6 +357,10 @@ fn commands(advice: &Recommendation) -> Option<Block> {
         lines.push(format!(
             "fsdyno crash --fs {filesystem}   # it is not tested"
         ));
+    }
+    if advice.bitrot && best.flipped_bits.is_none() {
+        let label = &best.label;
+        lines.push(format!("fsdyno lose --fs '{label}'   # it is not tested"));
     }
     let section = Section::new("commands", "Commands").with(Block::Code(lines.join("\n")));
     (!lines.is_empty()).then(|| section.into())

@@ -12,7 +12,7 @@ mod validation;
 pub use candidates::{Candidate, Dropped, PhaseTime};
 pub use document::{ROWS, document, figures};
 pub use robustness::{ChoiceInVariant, RobustChoice};
-pub use safety::CrashTests;
+pub use safety::{CrashTests, FlippedBits};
 pub use sizes::SizeOfWork;
 pub use validation::{Departure, Pair, Validation};
 
@@ -23,7 +23,7 @@ use crate::lists::unique;
 use crate::run_json::{self, RatioInterval};
 use crate::terms;
 use candidates::Field;
-use fsdyno_model::{Contender, Exploration, Plan, ResultSet, StateClass, Workload};
+use fsdyno_model::{Contender, Exploration, FaultTests, Plan, ResultSet, StateClass, Workload};
 use fsdyno_stats::Verdict;
 use safety::release;
 use schemars::JsonSchema;
@@ -43,6 +43,10 @@ pub struct Question<'a> {
     pub explorations: &'a [Exploration],
     /// The strongest class of crash states without violations that is required.
     pub safety: Option<StateClass>,
+    /// The tests with faulty disks in the store.
+    pub fault_tests: &'a [FaultTests],
+    /// Whether no flipped bit may give wrong data.
+    pub bitrot: bool,
     /// The file systems that were not measured, with the reason.
     pub dropped: Vec<Dropped>,
     /// The measured options.
@@ -133,6 +137,8 @@ pub struct Recommendation {
     /// All measured contenders, fastest first.
     #[serde(rename = "contenders")]
     pub candidates: Vec<Candidate>,
+    /// Whether no flipped bit on a disk may give wrong data.
+    pub bitrot: bool,
     /// The measured options.
     pub options: Vec<VariantNote>,
     /// Contenders with options that the time budget left out.
@@ -257,6 +263,7 @@ impl Recommendation {
             one.costs = costs_of(&one.planned, question.options);
             let kernel = question.kernel_of(&one.planned);
             one.crash_tests = CrashTests::of(&one.planned, kernel, question.explorations);
+            one.flipped_bits = FlippedBits::of(&one.planned, kernel, question.fault_tests);
             // A contender with unsafe options is one if the user named it.
             let mut named = question.defaults.run.plan.contenders.iter();
             one.eligible &=
@@ -264,6 +271,9 @@ impl Recommendation {
         }
         if let Some(class) = question.safety {
             dropped.extend(require(class, &mut candidates));
+        }
+        if question.bitrot {
+            dropped.extend(require_right_data(&mut candidates));
         }
         let mut choice = Choice::of(&field, &candidates, question);
         let robustness = choice.as_ref();
@@ -308,6 +318,7 @@ impl Recommendation {
             warnings: unique(runs().flat_map(about_work)),
             choice,
             options: question.options.to_vec(),
+            bitrot: question.bitrot,
             left_out: question
                 .left_out
                 .iter()
@@ -350,6 +361,25 @@ fn require(class: StateClass, candidates: &mut [Candidate]) -> Vec<Dropped> {
                 "it was not tested with this kernel and these options".to_owned()
             }
             None => continue,
+        };
+        dropped.push(Dropped::new(&one.label, why));
+        one.eligible = false;
+    }
+    dropped
+}
+
+/// Drops the contenders that gave wrong data after a flipped bit, and those that were not tested, unless
+/// none was. Returns the reasons.
+fn require_right_data(candidates: &mut [Candidate]) -> Vec<Dropped> {
+    let is_any_tested = candidates.iter().any(|one| one.flipped_bits.is_some());
+    let mut dropped = Vec::new();
+    for one in candidates {
+        let why = match one.flipped_bits {
+            Some(bits) if bits.wrong > 0 => bits.describe(),
+            None if is_any_tested => {
+                "it was not tested with flipped bits, this kernel and these options".to_owned()
+            }
+            Some(_) | None => continue,
         };
         dropped.push(Dropped::new(&one.label, why));
         one.eligible = false;

@@ -1,7 +1,10 @@
-//! The findings of the explorations of crash states of a store on a contender.
+//! What the explorations of crash states and the tests with faulty disks of a store found about a
+//! contender.
 
 use crate::terms;
-use fsdyno_model::{Contender, Exploration, Score, StateClass};
+use fsdyno_model::{
+    Contender, DiskFault, Exploration, FaultOutcome, FaultTests, Score, StateClass,
+};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -173,6 +176,75 @@ impl CrashTests {
             format!("not tested with these options; its defaults have {found}")
         }
     }
+}
+
+/// The results of flipped bits on the disks of a contender.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize)]
+pub struct FlippedBits {
+    /// How many bits were flipped, one in each test.
+    pub flipped: usize,
+    /// After how many of them data or names were wrong.
+    pub wrong: usize,
+    /// Of these, how many left neither an error nor a message of the kernel.
+    pub silent: usize,
+}
+
+impl FlippedBits {
+    /// The results of a contender, with its options and its layout, on a kernel by its name from
+    /// uname(2); none if it was not tested.
+    pub(super) fn of(
+        contender: &Contender,
+        kernel: Option<&str>,
+        tests: &[FaultTests],
+    ) -> Option<Self> {
+        let kernel = release(kernel?)?;
+        let mut outcomes = Vec::new();
+        for tests in tests {
+            let is_it = |label: &str| {
+                let mut contenders = tests.info.contenders.iter();
+                contenders.any(|one| one.label == label && is_same(one, contender))
+            };
+            let of_it = tests
+                .tests
+                .iter()
+                .filter(|test| is_it(&test.contender) && release(&test.guest) == Some(kernel));
+            let faults = of_it.flat_map(|test| &test.faults);
+            let flips = faults.filter(|one| one.fault == DiskFault::BitFlip);
+            outcomes.extend(flips.map(|one| one.outcome));
+        }
+        let count =
+            |wanted: &[FaultOutcome]| outcomes.iter().filter(|one| wanted.contains(one)).count();
+        (!outcomes.is_empty()).then(|| Self {
+            flipped: outcomes.len(),
+            wrong: count(&[FaultOutcome::WrongData, FaultOutcome::WrongDataLogged]),
+            silent: count(&[FaultOutcome::WrongData]),
+        })
+    }
+
+    /// `wrong data after 10 of 130 flipped bits, after 10 of them silently`.
+    pub(super) fn describe(self) -> String {
+        let flipped = terms::count(self.flipped, "flipped bit");
+        if self.wrong == 0 {
+            return format!("no wrong data after {flipped}");
+        }
+        format!(
+            "wrong data after {} of {flipped}, after {} of them silently",
+            self.wrong, self.silent
+        )
+    }
+}
+
+/// Whether two contenders differ in nothing that a fault could meet.
+fn is_same(one: &Contender, other: &Contender) -> bool {
+    let facts = |one: &Contender| {
+        (
+            one.filesystem.clone(),
+            one.layout.clone(),
+            one.mkfs.clone(),
+            one.mount.clone(),
+        )
+    };
+    facts(one) == facts(other)
 }
 
 /// The first clause of a description, which states the loss; the rest is its evidence.

@@ -26,6 +26,8 @@ pub fn question(set: &ResultSet) -> Question<'_> {
         variants: &[],
         explorations: &[],
         safety: None,
+        fault_tests: &[],
+        bitrot: false,
         dropped: Vec::new(),
         options: &[],
         left_out: Vec::new(),

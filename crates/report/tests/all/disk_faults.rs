@@ -2,8 +2,8 @@
 
 use crate::wide;
 use fsdyno_model::{
-    BlockRole, Bytes, Contender, DiskFault, FaultOutcome, FaultTest, FaultTests, FaultTestsInfo, GuestSize,
-    InjectedFault, Provenance,
+    BlockRole, Bytes, Contender, DiskFault, FaultOutcome, FaultTest, FaultTests, FaultTestsInfo,
+    GuestSize, InjectedFault, Provenance,
 };
 use fsdyno_report::{Format, Options, render_disk_faults};
 

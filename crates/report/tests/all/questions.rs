@@ -5,7 +5,8 @@ use crate::advice::question;
 use crate::explored;
 use crate::fixture::one_phase;
 use fsdyno_model::{
-    ClassCount, Exploration, ResultSet, Score, StateClass, StateCounts, Warning, WarningKind,
+    ClassCount, Contender, Exploration, FaultOutcome, FaultTest, FaultTests, InjectedFault,
+    ResultSet, Score, StateClass, StateCounts, Warning, WarningKind,
 };
 use fsdyno_report::advice::{Dropped, Question, Recommendation, VariantNote};
 use fsdyno_report::{Format, Options, render_advice};
@@ -153,6 +154,73 @@ fn which_file_system_must_be_safe_if_the_only_tested_one_failed() {
     });
     let stated = ["No contender can be recommended", "violation"];
     check(&advice, &[], &stated, &["Choose f2fs"]);
+}
+
+/// Tests of contenders with one flipped bit each, on the kernel of the figures.
+fn flipped(set: &ResultSet, outcomes: &[(&str, FaultOutcome)]) -> FaultTests {
+    let mut tests = crate::disk_faults::tests();
+    let flip = tests.tests[0].faults[0].clone();
+    let contenders = set.run.plan.contenders.iter();
+    let is_tested = |one: &&Contender| outcomes.iter().any(|(label, _)| *label == one.label);
+    tests.info.contenders = contenders.filter(is_tested).cloned().collect();
+    tests.tests = outcomes
+        .iter()
+        .map(|(label, outcome)| FaultTest {
+            contender: (*label).to_owned(),
+            guest: set.run.provenance.kernel.clone(),
+            faults: vec![InjectedFault {
+                outcome: *outcome,
+                ..flip.clone()
+            }],
+        })
+        .collect();
+    tests
+}
+
+#[test]
+fn which_file_system_must_notice_a_flipped_bit_if_the_fastest_does_not() {
+    let set = figures(&[("ext4", 600), ("btrfs", 1000), ("xfs", 700)]);
+    let outcomes = [
+        ("ext4", FaultOutcome::WrongData),
+        ("btrfs", FaultOutcome::Error),
+    ];
+    let tests = [flipped(&set, &outcomes)];
+    let advice = Recommendation::of(&Question {
+        fault_tests: &tests,
+        bitrot: true,
+        ..question(&set)
+    });
+    check(
+        &advice,
+        &["btrfs"],
+        &[
+            "no wrong data after 1 flipped bit",
+            "not tested with flipped bits",
+        ],
+        &["Choose ext4", "Choose xfs"],
+    );
+    // Without the requirement it is stated.
+    let advice = Recommendation::of(&Question {
+        fault_tests: &tests,
+        ..question(&set)
+    });
+    let stated = "On a faulty disk: wrong data after 1 of 1 flipped bit";
+    check(&advice, &["ext4"], &[stated], &[]);
+    // Tests with another kernel say nothing.
+    let mut other = tests;
+    for test in &mut other[0].tests {
+        test.guest = "Linux 5.10.1 #1".to_owned();
+    }
+    let advice = Recommendation::of(&Question {
+        fault_tests: &other,
+        bitrot: true,
+        ..question(&set)
+    });
+    let stated = [
+        "ext4 was not tested with faulty disks",
+        "fsdyno lose --fs 'ext4'",
+    ];
+    check(&advice, &["ext4"], &stated, &["flipped bit"]);
 }
 
 #[test]

@@ -8,6 +8,7 @@ use fsdyno_run::advise::Feature;
 use fsdyno_run::options;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
+use std::str::FromStr;
 
 /// The headings of the flags.
 const WORKLOAD: &str = "Workload";
@@ -32,7 +33,7 @@ const OF_QUESTION: [&str; 16] = [
     "work_dir",
     "fs",
     "needs",
-    "safety",
+    "survive",
     "no_robust",
     "validate",
 ];
@@ -104,12 +105,14 @@ pub struct AdviseArgs {
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = feature,
           help_heading = CHOICE)]
     pub needs: Vec<Feature>,
-    /// Only contenders that passed crash tests up to this class: C0 to C4
+    /// Only contenders that survive this: power, power=CLASS, bitrot
     ///
-    /// The tests are the explorations in the store (`fsdyno crash`) with this kernel and these options.
-    /// If no contender was tested, none is dropped.
-    #[arg(long, value_name = "CLASS", value_parser = class, help_heading = CHOICE)]
-    pub safety: Option<StateClass>,
+    /// power: crash tests (`fsdyno crash`) up to class C2, or CLASS (C0 to C4), without a finding.
+    /// bitrot: no wrong data after a flipped bit on a disk (`fsdyno lose`). The tests are those in the
+    /// store with this kernel and these options. If no contender was tested, none is dropped.
+    #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = CHOICE)]
+    #[serde(default)]
+    pub survive: Vec<Survival>,
     /// Do not vary the model disk and the model processor by their errors
     #[arg(long, help_heading = CHOICE)]
     pub no_robust: bool,
@@ -142,6 +145,15 @@ pub struct AdviseArgs {
 }
 
 impl AdviseArgs {
+    /// The strongest class of crash states that it must survive.
+    pub fn safety(&self) -> Option<StateClass> {
+        let classes = self.survive.iter().filter_map(|one| match one {
+            Survival::Power(class) => Some(*class),
+            Survival::Bitrot => None,
+        });
+        classes.max()
+    }
+
     pub fn budget(&self) -> Nanos {
         self.budget.unwrap_or(BUDGET)
     }
@@ -154,7 +166,7 @@ fn feature(text: &str) -> Result<Feature, String> {
 }
 
 /// The classes of crash states in which a file system can break a promise. C5 is a fault of the disk.
-pub const CLASSES: [StateClass; 5] = [
+const CLASSES: [StateClass; 5] = [
     StateClass::C0,
     StateClass::C1,
     StateClass::C2,
@@ -162,8 +174,40 @@ pub const CLASSES: [StateClass; 5] = [
     StateClass::C4,
 ];
 
-fn class(text: &str) -> Result<StateClass, String> {
-    let mut all = CLASSES.into_iter();
-    all.find(|class| class.name().eq_ignore_ascii_case(text))
-        .ok_or_else(|| unknown("class of crash states", text, CLASSES.map(StateClass::name)))
+/// What a file system must survive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Survival {
+    /// A power cut, with the crash states up to this class.
+    Power(StateClass),
+    /// A flipped bit on a disk.
+    Bitrot,
+}
+
+impl Survival {
+    /// The words for it.
+    pub const WORDS: [&str; 2] = ["power", "bitrot"];
+}
+
+impl FromStr for Survival {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once('=') {
+            None if text == "power" => Ok(Self::Power(StateClass::C2)),
+            None if text == "bitrot" => Ok(Self::Bitrot),
+            Some(("power", class)) => {
+                let mut all = CLASSES.into_iter();
+                let known = all.find(|one| one.name().eq_ignore_ascii_case(class));
+                known.map(Self::Power).ok_or_else(|| {
+                    unknown(
+                        "class of crash states",
+                        class,
+                        CLASSES.map(StateClass::name),
+                    )
+                })
+            }
+            _ => Err(unknown("danger", text, Self::WORDS)),
+        }
+    }
 }

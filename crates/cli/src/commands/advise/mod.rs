@@ -7,7 +7,7 @@ mod measure;
 mod question;
 mod variants;
 
-pub use args::{AdviseArgs, CLASSES};
+pub use args::{AdviseArgs, Survival};
 
 use crate::catalogue::unavailable;
 use crate::commands::rendering;
@@ -16,12 +16,14 @@ use crate::output;
 use disk_file::DiskFile;
 use fsdyno_guests::kernels;
 use fsdyno_host::signals;
-use fsdyno_model::{CancelToken, Contender, ContenderSpec, Exploration, FilesystemKind, ResultSet};
+use fsdyno_model::{
+    CancelToken, Contender, ContenderSpec, Exploration, FaultTests, FilesystemKind, ResultSet,
+};
 use fsdyno_recipes as recipes;
 use fsdyno_report::advice::{Dropped, Question, Recommendation, VariantNote, best_two};
 use fsdyno_report::{Format, render_advice};
 use fsdyno_run::advise::{Feature, FeatureTable};
-use fsdyno_store::Store;
+use fsdyno_store::{FaultTestsSummary, Store};
 use measure::{Measurer, Stage, fitted};
 use question::{AdviceQuestion, RecordedAdvice};
 use std::path::Path;
@@ -133,7 +135,8 @@ fn conclude(measurer: &Measurer<'_>, store: &Path) -> Result<Recommendation, Cli
         .iter()
         .map(|(times, set)| (*times, set))
         .collect();
-    let explorations = explorations(&Store::open_existing_read_only(store)?, defaults)?;
+    let tested = Store::open_existing_read_only(store)?;
+    let (explorations, fault_tests) = (explorations(&tested, defaults)?, fault_tests(&tested)?);
     let validated = if question.args.validate {
         Some(measurer.validate(defaults)?)
     } else {
@@ -145,7 +148,9 @@ fn conclude(measurer: &Measurer<'_>, store: &Path) -> Result<Recommendation, Cli
         sizes: &sizes,
         variants: &[],
         explorations: &explorations,
-        safety: question.args.safety,
+        safety: question.args.safety(),
+        fault_tests: &fault_tests,
+        bitrot: question.args.survive.contains(&Survival::Bitrot),
         dropped: question.dropped.clone(),
         options: &results.notes,
         left_out: results.left_out,
@@ -343,6 +348,12 @@ fn explorations(store: &Store, set: &ResultSet) -> Result<Vec<Exploration>, CliE
         }
     }
     Ok(all)
+}
+
+fn fault_tests(store: &Store) -> Result<Vec<FaultTests>, CliError> {
+    let all = store.fault_tests()?;
+    let load = |summary: &FaultTestsSummary| Ok(store.load_fault_tests(&summary.id)?);
+    all.iter().map(load).collect()
 }
 
 /// The command lines that make and mount a contender.

@@ -3,7 +3,7 @@
 use super::measure::{SCALE, options};
 use super::*;
 use clap::{Args as _, FromArgMatches as _};
-use fsdyno_model::LabChoice;
+use fsdyno_model::{LabChoice, StateClass};
 
 fn parsed(words: &[&str]) -> AdviseArgs {
     let command = AdviseArgs::augment_args(clap::Command::new("advise"));
@@ -108,7 +108,7 @@ fn the_format_of_the_output_is_checked_before_anything_is_measured() {
 
 #[test]
 fn a_question_keeps_its_settings_but_not_the_form_of_the_answer() {
-    let args = "mail --disk nvme --needs shrink,journal --safety c2 --set mail.messages=3 --budget 90s \
+    let args = "mail --disk nvme --needs shrink,journal --survive power=c3,bitrot --set mail.messages=3 --budget 90s \
                 --format json --guest-kernel packaged";
     let args = parsed(&args.split_whitespace().collect::<Vec<_>>());
     let question = AdviceQuestion {
@@ -124,6 +124,7 @@ fn a_question_keeps_its_settings_but_not_the_form_of_the_answer() {
     assert_eq!(serde_json::to_string(&read).unwrap(), text);
     assert_eq!(read.contenders, question.contenders);
     assert_eq!(read.args.needs, question.args.needs);
+    assert_eq!(read.args.safety(), Some(StateClass::C3));
     assert_eq!(read.args.budget(), question.args.budget());
     assert_eq!(read.args.format, Format::Terminal);
     let before = options(&question.args, None, &question.contenders, true);
@@ -150,7 +151,7 @@ fn an_advice_that_resumes_takes_no_other_question() {
             (true, _) => vec!["quick"],
             (false, true) => vec![
                 flag.as_str(),
-                if name == "safety" { "c2" } else { "shrink" },
+                if name == "survive" { "power" } else { "shrink" },
             ],
             (false, false) => vec![flag.as_str()],
         };
