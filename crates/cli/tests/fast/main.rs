@@ -20,6 +20,7 @@ mod history;
 mod inputs;
 mod judged;
 mod mistakes;
+mod own_tables;
 mod site;
 mod stores;
 mod ufs;

@@ -226,8 +226,8 @@ fn words(command: &Command) -> Vec<String> {
 
 #[test]
 fn a_commit_is_found_for_the_workload_file_as_it_was_when_the_search_began() {
-    let test = "a_commit_is_found_for_the_workload_file_as_it_was_when_the_search_began";
-    let Some(history) = history(test) else {
+    let name = "a_commit_is_found_for_the_workload_file_as_it_was_when_the_search_began";
+    let Some(history) = history(name) else {
         return;
     };
     let file = history.home.path("logs.toml");
