@@ -16,6 +16,7 @@ mod documents;
 mod escapes;
 mod explorations;
 mod extending;
+mod fio_jobs;
 mod history;
 mod inputs;
 mod judged;

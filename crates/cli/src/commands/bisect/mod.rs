@@ -12,12 +12,14 @@ pub use args::BisectArgs;
 use crate::commands::jobs::compile_jobs;
 use crate::commands::profiling;
 use crate::commands::run::{check_early, plan_error};
+use crate::commands::work::note_left_out;
 use crate::exit::{CliError, Code};
 use crate::output;
 use bench::{Recorded, interrupted};
 use fsdyno_guests::kernels::Repository;
 use fsdyno_host::signals;
 use fsdyno_load::programs::apps;
+use fsdyno_load::work::phases;
 use fsdyno_model::{CancelToken, FigureName};
 use fsdyno_report::functions::repeated_of;
 use fsdyno_run::bisect::{Bench as _, Judged};
@@ -172,12 +174,23 @@ fn follows(repository: &Repository, good: &str, bad: &str) -> Result<(), CliErro
 /// The workload of a file.
 fn own_work(file: &Path, args: &BisectArgs) -> Result<OwnWork, CliError> {
     let (text, work) = read_work(file).map_err(plan_error)?;
+    note_left_out(file, &text);
     let has_number = |setting: &String| setting.starts_with("work.operations=");
     if is_paired(&args.metric) && work.ends_by_time() && !args.set.iter().any(has_number) {
         return Err(CliError::usage(format!(
             "--work {}: some workers end by time, so that a faster kernel does more work. Set a number \
              of operations: --set work.operations=100000",
             file.display()
+        )));
+    }
+    let phases = phases(&text).unwrap_or_default();
+    let chooses = |setting: &String| setting.starts_with("work.phase=");
+    if let ([first, _, ..], false) = (&phases[..], args.set.iter().any(chooses)) {
+        return Err(CliError::usage(format!(
+            "--work {}: it has {} phases. Choose one: --set work.phase={}",
+            file.display(),
+            phases.len(),
+            first.0.as_deref().unwrap_or_default()
         )));
     }
     let name = file.file_stem().unwrap_or_default();
