@@ -242,7 +242,7 @@ pub enum Command {
     Age(commands::age::AgeArgs),
     /// Record the file operations of programs on a directory
     Record(commands::record::RecordArgs),
-    /// Show what a workload file does, or translate one of Filebench
+    /// Show what a workload file does, or translate Filebench and fio
     Work(commands::work::WorkArgs),
     /// Run one phase in a directory, once, and print its figures
     Phase(commands::phase::PhaseArgs),

@@ -110,7 +110,7 @@ fn values_of(command: &str, argument: &str, store: Option<&PathBuf>) -> Option<A
         ("crash" | "shell", "lab") => whole(|| plain(["uml", "qemu"])),
         (_, "lab") => whole(|| plain(LabChoice::FORMS)),
         ("run", "device") => whole(|| plain(["loop:", "ram:", "dir:", "/dev/"])),
-        ("report", "published") | ("show", "name") => whole(tables),
+        ("report", "against") | ("show", "name") => whole(tables),
         ("rerun", "name") => whole(|| plain(published::ALL.iter().map(|one| one.name))),
         ("schema", "name") => whole(|| plain(schemas::ALL.map(|one| one.name))),
         ("completions", "shell") => whole(|| plain(SHELLS)),
@@ -322,7 +322,7 @@ mod tests {
             ("show", &["run"]),
             ("history", &["metric"]),
             ("bisect", &["metric"]),
-            ("report", &["run", "published", "format"]),
+            ("report", &["run", "against", "format"]),
             ("compare", &["runs"]),
             ("phase", &["kind", "engine"]),
         ] {

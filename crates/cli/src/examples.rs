@@ -83,6 +83,10 @@ const ALL: &[Examples] = &[
                 "work import varmail.f",
                 "translate a personality of Filebench",
             ),
+            (
+                "work show random.fio",
+                "print the operations of a job of fio",
+            ),
         ],
     ),
     (
@@ -97,10 +101,13 @@ const ALL: &[Examples] = &[
     ),
     (
         "work import",
-        &[(
-            "work import varmail.f",
-            "translate a personality of Filebench",
-        )],
+        &[
+            (
+                "work import varmail.f",
+                "translate a personality of Filebench",
+            ),
+            ("work import random.fio", "translate a job file of fio"),
+        ],
     ),
     (
         "record show",

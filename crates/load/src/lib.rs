@@ -19,6 +19,7 @@ mod job;
 pub mod kinds;
 pub mod made;
 pub mod measure;
+pub mod own_tables;
 mod phase_kind;
 pub mod phases;
 pub mod programs;

@@ -18,6 +18,7 @@ pub mod event;
 pub mod evidence;
 pub mod exploration;
 pub mod figure_lines;
+pub mod figure_unit;
 pub mod figures;
 pub mod guest_kernel_time;
 pub mod hardware;
@@ -26,6 +27,7 @@ pub mod lab;
 pub mod model_disk;
 pub mod names;
 pub mod observed;
+pub mod own_table;
 pub mod parameter;
 mod parts;
 pub mod plan;
@@ -79,6 +81,7 @@ pub use kernel_work::{KernelWork, ModelCpu, ThreadWork};
 pub use lab::{GuestSize, KernelChoice, LabChoice, NoLab};
 pub use model_disk::{DiskRecord, DiskTime, ModelDisk, NoTime};
 pub use observed::{Frequency, Observed, OtherIo, Pressure, Traced};
+pub use own_table::{OwnFigure, OwnPhase, OwnTable};
 pub use parameter::{Form, Given, Needs, Parameter};
 pub use plan::{
     Adaptive, AdviceOf, CopyMethod, DatasetChoice, DecidingFigure, DeviceChoice, ErrorRate,

@@ -2,8 +2,8 @@
 //! table.
 //!
 //! Each kind of report builds a document: a run ([`run_report`]), runs compared with each other
-//! ([`compare`]), a run compared with a published table ([`published_comparison`]), the causes of a
-//! difference ([`why`]), the history of a store ([`history`]), a series of crash tests ([`crash`]),
+//! ([`compare`]), a run compared with a published table ([`published_comparison`]) or shown next to
+//! tables of the user ([`own_comparison`]), the causes of a difference ([`why`]), the history of a store ([`history`]), a series of crash tests ([`crash`]),
 //! an exploration of crash states ([`exploration`]), faults of a disk ([`disk_faults`]), advice on a
 //! choice ([`advice`]). The renderers are in [`formats`]. A [`site`] is made of the pages of a
 //! store. This crate has no SQL, no clock and no terminal detection: the same input gives the same
@@ -24,6 +24,7 @@ pub mod functions;
 pub mod history;
 mod lists;
 mod options;
+pub mod own_comparison;
 pub mod processor;
 pub mod published;
 pub mod published_comparison;
@@ -46,6 +47,7 @@ use formats::{Report, bencher, bonnie, json, openmetrics, terminal};
 use fsdyno_model::{Exploration, FaultTests, ResultSet, Series};
 use functions::Functions;
 use history::History;
+use own_comparison::OwnComparison;
 use published::Published;
 use published_comparison::PublishedComparison;
 use reruns::AblationSummary;
@@ -163,6 +165,24 @@ pub fn render_comparison(
         [one] => formats::render(&report, one, format, options),
         several => formats::render(&report, &several, format, options),
     }
+}
+
+/// Renders a run next to tables of the user.
+pub fn render_own_comparison(
+    comparison: &OwnComparison,
+    format: Format,
+    options: &Options,
+) -> Rendered {
+    let report = Report {
+        what: &format!(
+            "run {} next to {}",
+            comparison.run,
+            comparison.tables.join(", ")
+        ),
+        document: &|| own_comparison::document(comparison),
+        figures: &|| own_comparison::figures(comparison),
+    };
+    formats::render(&report, comparison, format, options)
 }
 
 /// Renders an ablation, on a terminal on one screen.

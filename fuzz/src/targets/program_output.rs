@@ -4,6 +4,7 @@
 use fsdyno_host::fuzz::{read_blkid, read_console, read_mounts, read_serial};
 use fsdyno_lab::fuzz::parse_all;
 use fsdyno_load::fuzz::read_program;
+use fsdyno_load::own_tables;
 
 pub fn check(input: &[u8]) {
     let text = String::from_utf8_lossy(input);
@@ -16,6 +17,7 @@ pub fn check(input: &[u8]) {
             );
         }
     }
+    own_table(&text);
     assert!(read_blkid(&text) <= 2);
     let lines = input.split(|byte| *byte == b'\n').count();
     assert!(read_mounts(input) <= lines);
@@ -24,5 +26,13 @@ pub fn check(input: &[u8]) {
     assert!(serial.len() <= 3 * input.len());
     for line in read_console(input) {
         assert!(!line.contains(char::is_control), "{line:?}");
+    }
+}
+
+/// A table of the user has figures, which are finite, or a line that is wrong.
+pub fn own_table(text: &str) {
+    if let Ok(table) = own_tables::read("ext4.csv", text) {
+        assert!(!table.figures.is_empty());
+        assert!(table.figures.iter().all(|one| one.value.is_finite()));
     }
 }

@@ -5,13 +5,17 @@ use crate::args::{JsonArgs, report_format};
 use crate::exit::CliError;
 use crate::output;
 use clap::{Args, Subcommand};
+use fsdyno_load::own_tables;
 use fsdyno_model::{Contender, ResultSet, suggestion};
 use fsdyno_recipes::{kind_of, layouts};
+use fsdyno_report::own_comparison::OwnComparison;
 use fsdyno_report::published::{self, Published, PublishedError, Table};
 use fsdyno_report::published_comparison::PublishedComparison;
 use fsdyno_report::{Format, Options};
 use fsdyno_run::resolve::{Catalogue, suite};
 use serde::Serialize;
+use std::fmt::Display;
+use std::path::Path;
 
 #[derive(Debug, Args)]
 pub struct PublishedArgs {
@@ -123,10 +127,40 @@ pub fn compare(
     fsdyno_report::render_comparison(&comparison, format, options).map_err(CliError::failure)
 }
 
+/// Whether this is a file and no published table.
+pub fn is_file(name: &str) -> bool {
+    published::find(name).is_none() && (name.contains(['/', '.']) || Path::new(name).exists())
+}
+
+/// Shows a run next to the tables of these files.
+pub fn compare_with_files(
+    set: &ResultSet,
+    files: &[String],
+    format: Format,
+    options: &Options,
+) -> Result<Vec<u8>, CliError> {
+    let mut tables = Vec::new();
+    for file in files {
+        if published::find(file).is_some() {
+            let message = format!("--against {file}: a published table is compared alone");
+            return Err(CliError::usage(message));
+        }
+        let wrong = |why: &dyn Display| CliError::usage(format!("--against {file}: {why}"));
+        let path = Path::new(file);
+        let text = fsdyno_files::input::read_text(path).map_err(|error| wrong(&error))?;
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        tables.push(own_tables::read(&name, &text).map_err(|error| wrong(&error))?);
+    }
+    let comparison = OwnComparison::of(set, &tables).map_err(CliError::usage)?;
+    fsdyno_report::render_own_comparison(&comparison, format, options).map_err(CliError::failure)
+}
+
 fn find(name: &str) -> Result<&'static Published, CliError> {
     published::find(name).ok_or_else(|| {
         let way = suggestion(name, published::ALL.iter().map(|table| table.name));
-        CliError::usage(format!("`{name}` is not a published table ({way})"))
+        CliError::usage(format!(
+            "`{name}` is neither a published table ({way}) nor a file"
+        ))
     })
 }
 

@@ -1,12 +1,12 @@
-//! `report`: renders a run, a series of crash tests, an exploration, or a run compared with a
-//! published table. It reads only the store.
+//! `report`: renders a run, a series of crash tests, an exploration, or a run compared with
+//! tables.
 
 use super::published;
 use super::rendering;
 use crate::args::{percent, report_format};
 use crate::exit::CliError;
 use crate::output;
-use clap::Args;
+use clap::{ArgAction, Args};
 use fsdyno_report::{Options, render_crash, render_disk_faults, render_exploration};
 use fsdyno_store::{Named, Store};
 use std::path::Path;
@@ -28,9 +28,12 @@ pub struct ReportArgs {
     /// Print all tables on the terminal, not only the first screen
     #[arg(long)]
     pub long: bool,
-    /// Compare the run with a published table (`fsdyno published list`)
-    #[arg(long = "against", value_name = "TABLE")]
-    pub published: Option<String>,
+    /// Published table (`fsdyno published list`), or a file of your own figures
+    ///
+    /// A file is CSV with the columns contender,phase,figure,value,unit, the JSON of fio or hyperfine,
+    /// or the CSV of bonnie++. May be repeated for files. Nothing is judged across machines.
+    #[arg(long, value_name = "TABLE", action = ArgAction::Append)]
+    pub against: Vec<String>,
     /// Output file [default: standard output]
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
@@ -54,44 +57,50 @@ pub fn report(args: &ReportArgs, store: &Path) -> Result<(), CliError> {
         long: args.long,
         ..rendering::options(args.clock, to_file)
     };
-    let bytes = match (named, &args.published) {
-        (Named::Series(id), None) => {
+    let bytes = match (named, args.against.as_slice()) {
+        (Named::Series(id), []) => {
             let series = store.load_series(&id)?;
             render_crash(&series, format, &options).map_err(CliError::usage)?
         }
-        (Named::Exploration(id), None) => {
+        (Named::Exploration(id), []) => {
             render_exploration(&store.exploration(&id)?, format, &options)
                 .map_err(CliError::usage)?
         }
-        (Named::FaultTests(id), None) => {
+        (Named::FaultTests(id), []) => {
             render_disk_faults(&store.load_fault_tests(&id)?, format, &options)
                 .map_err(CliError::usage)?
         }
-        (Named::FaultTests(id), Some(_)) => {
+        (Named::FaultTests(id), _) => {
             return Err(not_published(&id, "a test with faulty disks"));
         }
-        (Named::Series(id), Some(_)) => {
+        (Named::Series(id), _) => {
             return Err(not_published(&id, "a series of crash tests"));
         }
-        (Named::Exploration(id), Some(_)) => {
+        (Named::Exploration(id), _) => {
             return Err(not_published(&id, "an exploration of crash states"));
         }
-        (Named::Run(id), None) => {
+        (Named::Run(id), []) => {
             let detail = rendering::detail(format, options.long);
             let mut set = store.load_with_variants(detail, &id)?;
             set.run.plan.margin = args.margin.unwrap_or(set.run.plan.margin);
             fsdyno_report::render(&set, format, &options).map_err(CliError::failure)?
         }
-        (Named::Run(id), Some(name)) => {
-            published::compare(&store.load(&id)?, name, format, &options)?
+        (Named::Run(id), tables) => {
+            let set = store.load(&id)?;
+            match tables {
+                [name] if !published::is_file(name) => {
+                    published::compare(&set, name, format, &options)?
+                }
+                files => published::compare_with_files(&set, files, format, &options)?,
+            }
         }
     };
     output::to(args.output.as_deref(), &bytes, output::existing(args.force))
 }
 
-/// Published tables have no crash tests.
+/// Tables have no crash tests.
 fn not_published(id: &str, what: &str) -> CliError {
     CliError::usage(format!(
-        "{id} is {what}, which no published table has. Leave out --against."
+        "{id} is {what}, which no table has. Leave out --against."
     ))
 }

@@ -4,11 +4,11 @@ use crate::commands::run::plan_error;
 use crate::exit::CliError;
 use crate::output;
 use clap::{Args, Subcommand};
-use fsdyno_load::work::{Settings, Summary, Work, lines};
+use fsdyno_load::work::{Settings, Summary, Work, left_out, lines, phases};
 use fsdyno_model::{Bytes, printable};
 use fsdyno_run::resolve::read_work;
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 #[derive(Debug, Args)]
 pub struct WorkArgs {
@@ -20,13 +20,13 @@ pub struct WorkArgs {
 pub enum WorkCommand {
     /// Print what a workload does: files, operations and bytes of each step
     Show(ShowArgs),
-    /// Translate a personality of Filebench (FILE.f) to a workload file
+    /// Translate a personality of Filebench (x.f) or a job of fio (x.fio)
     Import(ImportArgs),
 }
 
 #[derive(Debug, Args)]
 pub struct ShowArgs {
-    /// Workload file, or a personality of Filebench (FILE.f)
+    /// Workload file, personality of Filebench (x.f) or job file of fio (x.fio)
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
     /// Print the first N operations of each worker instead, as lines of `crash --ops`
@@ -39,7 +39,7 @@ pub struct ShowArgs {
 
 #[derive(Debug, Args)]
 pub struct ImportArgs {
-    /// Personality of Filebench
+    /// Personality of Filebench (x.f) or job file of fio (x.fio)
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
 }
@@ -47,20 +47,45 @@ pub struct ImportArgs {
 pub fn work(command: &WorkCommand) -> Result<(), CliError> {
     match command {
         WorkCommand::Show(args) => {
-            let (_, work) = read_work(&args.file).map_err(plan_error)?;
+            let (text, _) = read_work(&args.file).map_err(plan_error)?;
+            note_left_out(&args.file, &text);
             let settings = Settings {
                 seed: args.seed,
                 ..Settings::default()
             };
-            let text = match args.first {
-                Some(first) => first_operations(&work, &settings, first),
-                None => show(&work, &settings),
-            };
-            output::bytes(text.as_bytes())
+            let mut shown = String::new();
+            for (number, (phase, work)) in phases(&text).unwrap_or_default().iter().enumerate() {
+                if let Some(phase) = phase {
+                    let blank = if number > 0 { "\n" } else { "" };
+                    let _ = writeln!(shown, "{blank}# phase {}", printable(phase));
+                }
+                shown += &match args.first {
+                    Some(first) => first_operations(work, &settings, first),
+                    None => show(work, &settings),
+                };
+            }
+            output::bytes(shown.as_bytes())
         }
         WorkCommand::Import(args) => {
             let (text, _) = read_work(&args.file).map_err(plan_error)?;
             output::bytes(text.as_bytes())
+        }
+    }
+}
+
+/// Prints what the translation of a file leaves out.
+pub fn note_left_out(file: &Path, text: &str) {
+    for line in left_out(text) {
+        let (file, line) = (file.display(), printable(line));
+        output::note(format_args!("fsdyno: {file}: left out: {line}"));
+    }
+}
+
+/// The same of several files, which are valid.
+pub fn note_all_left_out(files: &[PathBuf]) {
+    for file in files {
+        if let Ok((text, _)) = read_work(file) {
+            note_left_out(file, &text);
         }
     }
 }

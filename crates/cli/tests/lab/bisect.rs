@@ -87,7 +87,12 @@ impl History {
     fn command(&self, words: &[&str]) -> Command {
         let mut command = self.home.command(&["bisect"]);
         if !words.contains(&"--resume") {
-            let cell = "--fs ext4 --phase copy --scale 0.01 --cpu free --guest-memory 256M";
+            let is_own = words.contains(&"--work");
+            let cell = if is_own {
+                "--fs ext4 --cpu free --guest-memory 256M"
+            } else {
+                "--fs ext4 --phase copy --scale 0.01 --cpu free --guest-memory 256M"
+            };
             command
                 .args(cell.split(' '))
                 .arg("--repo")
@@ -217,6 +222,35 @@ fn words(command: &Command) -> Vec<String> {
     words
         .filter(|word| !["--dirs-from-env", "--no-lock"].contains(&word.as_str()))
         .collect()
+}
+
+#[test]
+fn a_commit_is_found_for_the_workload_file_as_it_was_when_the_search_began() {
+    let name = "a_commit_is_found_for_the_workload_file_as_it_was_when_the_search_began";
+    let Some(history) = history(name) else {
+        return;
+    };
+    let file = history.home.path("logs.toml");
+    let text = "[[files]]\nname = \"log\"\ncount = 40\nsize = \"128K\"\n\
+                [[workers]]\ncount = 4\noperations = 40\nsteps = [\"read log\"]\n";
+    fs::write(&file, text).unwrap();
+    let mut words = history.ends(CHANGED - 1, CHANGED + 1);
+    let named = file.to_str().unwrap();
+    words.extend(["--work", named]);
+    let found = history.bisect(&words);
+    assert_eq!(found.code, Some(0), "{}", found.err);
+    let commit = &history.commits[CHANGED];
+    for part in [commit.as_str(), "logs of ext4: durable", "/logs.toml", text] {
+        assert!(found.out.contains(part), "{part}: {}", found.out);
+    }
+    let recorded = history.recorded();
+    fs::write(&file, text.replace("40", "4x")).unwrap();
+    let again = history.bisect(&["--resume"]);
+    assert_eq!((again.code, again.out), (Some(0), found.out));
+    let mistaken = history.bisect(&words);
+    assert_eq!(mistaken.code, Some(2), "{}", mistaken.err);
+    assert!(mistaken.err.contains("logs.toml:3"), "{}", mistaken.err);
+    assert_eq!(history.recorded(), recorded);
 }
 
 #[test]

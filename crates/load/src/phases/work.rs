@@ -29,7 +29,7 @@ pub const FILE: &str = "file";
 /// The parameter with the text of the file.
 pub const TEXT: &str = "text";
 /// The parameter with the phase.
-const PHASE: &str = "phase";
+pub const PHASE: &str = "phase";
 /// The parameter with the seed of all draws.
 pub const SEED: &str = "seed";
 
@@ -40,7 +40,7 @@ pub static KIND: PhaseKind = PhaseKind::standalone(
     &[
         Parameter::new(
             FILE,
-            "workload file, or a personality of Filebench",
+            "workload file, a personality of Filebench, or a job file of fio",
             Form::File,
         ),
         Parameter::new(

@@ -11,6 +11,7 @@ mod expression;
 mod family;
 mod file;
 pub mod filebench;
+pub mod fio;
 mod layout;
 mod names;
 mod program;
@@ -35,6 +36,29 @@ use fsdyno_model::capability::NameRule;
 use fsdyno_model::units::Nanos;
 use names::{NamedPath, Template};
 use relation::Relation;
+
+/// How a translation names what has no meaning here, in comments.
+const LEFT_OUT: &str = "# Left out: ";
+
+/// What the translation of a foreign workload leaves out.
+pub fn left_out(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().filter_map(|line| line.strip_prefix(LEFT_OUT))
+}
+
+/// The workloads of all phases of a file, with their names; of a file with only workers one without a
+/// name.
+pub fn phases(text: &str) -> Result<Vec<(Option<String>, Work)>, WorkError> {
+    let family: Family = text.parse()?;
+    let names = family.phases().map(|(name, _)| Some(name.to_owned()));
+    let names: Vec<Option<String>> = names.collect();
+    let names = if names.is_empty() { vec![None] } else { names };
+    let values = family.values(1000);
+    let works = names.into_iter().map(|name| {
+        let work = family.work(name.as_deref(), &values)?;
+        Ok((name, work))
+    });
+    works.collect()
+}
 
 /// The maximum number of files of a set, and of workers of all groups.
 const MOST_FILES: u64 = 100_000_000;

@@ -21,6 +21,7 @@ mod history;
 mod judged;
 mod labs;
 mod one_draw;
+mod own_tables;
 mod page;
 mod questions;
 mod renders;

@@ -8,8 +8,10 @@ use super::names::{absolute, check_name};
 use super::parameters;
 use super::phases::{self, Draft};
 use super::planfile;
+use super::work_files::read_work;
 use crate::resolve::options::RunOptions;
 use fsdyno_load::phases::{replay, work};
+use fsdyno_load::work::fio;
 use fsdyno_model::{CacheState, DatasetChoice, Needs, Workload};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -144,8 +146,11 @@ fn typed(
         typed.extend(list.map_err(ResolveError::argument("--phases"))?);
     }
     for file in &options.work {
-        let draft = work_draft(file, here, catalogue);
-        typed.push(draft.map_err(ResolveError::argument("--work"))?);
+        let phases = phases_of_jobs(file, here, options)?;
+        for phase in phases {
+            let draft = work_draft(file, phase, here, catalogue);
+            typed.push(draft.map_err(ResolveError::argument("--work"))?);
+        }
     }
     if let (true, Some(prepare)) = (options.exec.is_empty(), &options.prepare) {
         let error = ConfigError::wrong(
@@ -201,17 +206,42 @@ fn typed(
     Ok(typed)
 }
 
-/// The phase of a workload file, named like the file.
-fn work_draft(file: &Path, here: &Path, catalogue: &Catalogue) -> Result<Draft, ConfigError> {
+/// The phases of a job file of fio, which performs all of them; none of other files, whose phase is a
+/// parameter.
+fn phases_of_jobs(
+    file: &Path,
+    here: &Path,
+    options: &RunOptions,
+) -> Result<Vec<Option<String>>, ResolveError> {
+    let chosen = format!("{}.{}=", work::KIND.name, work::PHASE);
+    if !fio::is_named_so(file) || options.set.iter().any(|set| set.starts_with(&chosen)) {
+        return Ok(vec![None]);
+    }
+    // The text of a workload is valid.
+    let (text, _) = read_work(&absolute(here, file))?;
+    let phases = fsdyno_load::work::phases(&text).unwrap_or_default();
+    Ok(phases.into_iter().map(|(phase, _)| phase).collect())
+}
+
+/// A phase of a workload file, named like the phase or the file.
+fn work_draft(
+    file: &Path,
+    phase: Option<String>,
+    here: &Path,
+    catalogue: &Catalogue,
+) -> Result<Draft, ConfigError> {
     let text = file.to_string_lossy();
     let path = parameters::read(work::KIND.name, work::FILE, &text, here, catalogue)?;
     let stem = file.file_stem().unwrap_or_default().to_string_lossy();
     Draft::new(
         work::KIND.name,
         CacheState::default(),
-        Some(check_name("phase", &stem)?),
+        Some(check_name("phase", phase.as_deref().unwrap_or(&stem))?),
         None,
-        BTreeMap::from([(work::FILE.to_owned(), path)]),
+        [(work::FILE, Some(path)), (work::PHASE, phase)]
+            .into_iter()
+            .filter_map(|(name, value)| Some((name.to_owned(), value?)))
+            .collect(),
         catalogue,
     )
 }

@@ -3,24 +3,31 @@
 use super::config_error::ConfigError;
 use super::error::{PlanFileError, ResolveError};
 use fsdyno_load::phases::work;
-use fsdyno_load::work::{Work, WorkError, filebench};
+use fsdyno_load::work::{Work, WorkError, filebench, fio};
 use fsdyno_model::{FigureName, PhasePlan, Workload};
 use std::path::Path;
 
 /// What judges workers that end by time: the operations of a second.
 const BY_TIME: &str = "file-rate";
 
-/// Reads a workload from a file, or from a personality of Filebench. The error has its place in the text.
+/// Reads a workload from a file, a personality of Filebench, or a job file of fio. The error has its
+/// place in the text.
 pub fn read_work(path: &Path) -> Result<(String, Work), ResolveError> {
     let text = fsdyno_files::input::read_text(path).map_err(|source| ResolveError::Workload {
         path: path.to_owned(),
         source,
     })?;
     let shown = path.display().to_string();
-    let text = if filebench::is_named_so(path) {
-        filebench::translate(&text).map_err(|error| at_place(&shown, &text, error))?
+    let translated = if filebench::is_named_so(path) {
+        Some(filebench::translate(&text))
+    } else if fio::is_named_so(path) {
+        Some(fio::translate(&text))
     } else {
-        text
+        None
+    };
+    let text = match translated {
+        Some(translated) => translated.map_err(|error| at_place(&shown, &text, error))?,
+        None => text,
     };
     let work = parse(&shown, &text)?;
     Ok((text, work))

@@ -11,6 +11,7 @@ pub use args::{AdviseArgs, Survival};
 
 use crate::catalogue::unavailable;
 use crate::commands::rendering;
+use crate::commands::work::note_all_left_out;
 use crate::exit::{CliError, Code};
 use crate::output;
 use disk_file::DiskFile;
@@ -50,6 +51,7 @@ pub fn advise(args: &AdviseArgs, store: &Path) -> Result<Code, CliError> {
             store,
         );
     }
+    note_all_left_out(&args.work);
     let (question, disk) = ask(args, store, &stop)?;
     let measurer = Measurer::new(&question, disk.as_ref(), store, &stop);
     answer(&measurer, args, printed, store)

@@ -28,11 +28,19 @@ pub struct BisectArgs {
           help_heading = CELL)]
     pub fs: Option<String>,
     /// Phase whose figure changed
-    #[arg(long, value_name = "PHASE", required_unless_present = "resume", help_heading = CELL)]
+    #[arg(long, value_name = "PHASE", required_unless_present_any = ["resume", "work"],
+          help_heading = CELL)]
     pub phase: Option<String>,
     /// Phases to run in order, PHASE among them [default: PHASE]
     #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = CELL)]
     pub phases: Vec<String>,
+    /// Workload file (`fsdyno work`), instead of phases
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["phase", "phases"], help_heading = CELL)]
+    pub work: Option<PathBuf>,
+    /// Application (`fsdyno list apps`) or its file, PHASE among its phases
+    #[arg(long, value_name = "APP", conflicts_with_all = ["phases", "work", "dataset"],
+          help_heading = CELL)]
+    pub app: Option<String>,
     /// Figure that decides
     ///
     /// One of the figures in docs/reference/figures.md. An exact one, such as durable, blocks or
@@ -54,12 +62,14 @@ pub struct BisectArgs {
     /// Model processor: a profile, its file, or free [default: vm-2026]
     #[arg(long, value_name = "PROFILE", help_heading = CELL)]
     pub cpu: Option<PathBuf>,
-    /// Dataset: a name, `tree:DIR`, `tar:FILE` or `file:FILE`
-    #[arg(long, value_name = "DATASET", default_value = "mixed", help_heading = CELL)]
-    pub dataset: String,
-    /// Size of the dataset as a multiple of full size
-    #[arg(long, value_name = "X", default_value_t = 0.02, value_parser = multiple, help_heading = CELL)]
-    pub scale: f64,
+    /// Dataset: a name, `tree:DIR`, `tar:FILE` or `file:FILE` [default: mixed]
+    #[arg(long, value_name = "DATASET", help_heading = CELL)]
+    pub dataset: Option<String>,
+    /// Size of the dataset as a multiple of full size [default: 0.02]
+    ///
+    /// Workload files and applications have the size 1 by default.
+    #[arg(long, value_name = "X", value_parser = multiple, help_heading = CELL)]
+    pub scale: Option<f64>,
     /// Set a parameter of phases: KIND.NAME=VALUE
     #[arg(long, value_name = "SETTING", help_heading = CELL)]
     pub set: Vec<String>,
@@ -80,7 +90,7 @@ pub struct BisectArgs {
     pub jobs: Option<u32>,
     /// Resume a search by its name [default: the last one]
     #[arg(long, value_name = "SEARCH", num_args = 0..=1, default_missing_value = "last",
-          conflicts_with_all = ["good", "bad", "fs", "phase", "step"])]
+          conflicts_with_all = ["good", "bad", "fs", "phase", "work", "app", "step"])]
     pub resume: Option<String>,
     /// Judge the commit that is checked out, for `git bisect run`
     ///

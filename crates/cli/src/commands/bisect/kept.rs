@@ -45,15 +45,40 @@ pub struct CellSettings {
     pub fs: String,
     pub phase: String,
     pub phases: Vec<String>,
+    /// The user's own workload, instead of phases.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work: Option<OwnWork>,
+    /// An application, instead of phases.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub app: Option<String>,
     /// The model disk; none if disks are in memory.
     pub disk: Option<PathBuf>,
     pub cpu: Option<PathBuf>,
-    pub dataset: String,
+    /// The dataset; none if the work makes its own files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dataset: Option<String>,
     pub scale: f64,
     pub set: Vec<String>,
     pub device: Vec<String>,
     pub seed: Option<u64>,
     pub guest_memory: Option<String>,
+}
+
+/// A workload file as it was when the search began. All commits do the same work, even if the user
+/// changes the file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct OwnWork {
+    /// The name of the file without its extension.
+    pub name: String,
+    /// The workload in TOML.
+    pub text: String,
+}
+
+impl OwnWork {
+    /// Its file in the directory of a search.
+    pub fn path(&self, folder: &Path) -> PathBuf {
+        folder.join(format!("{}.toml", self.name))
+    }
 }
 
 impl Search {
@@ -113,6 +138,10 @@ impl Kept {
         };
         // Written again, so that its time is that of the last use.
         kept.write(QUESTION, search)?;
+        if let Some(work) = &search.cell.work {
+            let text = work.text.as_bytes();
+            output::save(&work.path(&kept.folder), text, Existing::Replace)?;
+        }
         Ok(kept)
     }
 

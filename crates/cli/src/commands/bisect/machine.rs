@@ -30,6 +30,8 @@ const FREE: &str = "free";
 pub struct Here<'a> {
     pub repository: Repository,
     pub search: &'a Search,
+    /// The directory of the search.
+    pub folder: PathBuf,
     pub store: &'a Path,
     pub work_dir: Option<PathBuf>,
     pub jobs: u32,
@@ -50,7 +52,9 @@ impl Here<'_> {
             name: Some("bisect".to_owned()),
             contenders: vec![cell.fs.as_str().into()],
             phases: cell.phases.clone(),
-            dataset: Some(cell.dataset.clone()),
+            work: cell.work.iter().map(|one| one.path(&self.folder)).collect(),
+            app: cell.app.iter().cloned().collect(),
+            dataset: cell.dataset.clone(),
             scale: Some(cell.scale),
             set: cell.set.clone(),
             device: cell.device.clone(),
@@ -82,13 +86,18 @@ impl Here<'_> {
                 cell.fs, skipped.phase, skipped.reason
             )));
         }
-        let mut phases = plan.workloads.iter().flat_map(|workload| &workload.phases);
+        if let ([_, _, ..], Some(app)) = (plan.workloads.as_slice(), &cell.app) {
+            let message = format!("--app {app}: a search has one application. Name one.");
+            return Err(CliError::usage(message));
+        }
+        let phases = plan.workloads.iter().flat_map(|workload| &workload.phases);
         let is_it = |phase: &&PhasePlan| phase.label == cell.phase || phase.kind == cell.phase;
-        let Some(phase) = phases.find(is_it) else {
+        let Some(phase) = phases.clone().find(is_it) else {
+            let all: Vec<&str> = phases.map(|phase| phase.label.as_str()).collect();
             return Err(CliError::usage(format!(
                 "--phase {}: it is none of the phases {}",
                 cell.phase,
-                cell.phases.join(", ")
+                all.join(", ")
             )));
         };
         let decides = is_paired(metric).then(|| DecidingFigure {

@@ -11,24 +11,32 @@ pub use args::BisectArgs;
 
 use crate::commands::jobs::compile_jobs;
 use crate::commands::profiling;
-use crate::commands::run::check_early;
+use crate::commands::run::{check_early, plan_error};
+use crate::commands::work::note_left_out;
 use crate::exit::{CliError, Code};
 use crate::output;
 use bench::{Recorded, interrupted};
 use fsdyno_guests::kernels::Repository;
 use fsdyno_host::signals;
+use fsdyno_load::programs::apps;
+use fsdyno_load::work::phases;
 use fsdyno_model::{CancelToken, FigureName};
 use fsdyno_report::functions::repeated_of;
 use fsdyno_run::bisect::{Bench as _, Judged};
 use fsdyno_run::bisect::{Change, Figures, Found, Question, Role, Step, Tried, is_paired};
+use fsdyno_run::resolve::read_work;
 use fsdyno_store::Store;
-use kept::{AttemptResult, CellSettings, Kept, Search};
+use kept::{AttemptResult, CellSettings, Kept, OwnWork, Search};
 use machine::{Here, git_error, short};
 use std::path::{Path, PathBuf};
 use summary::{Guilty, functions_text};
 
 /// The model disk, unless another one is named.
 const DEFAULT_DISK: &str = "sata-ssd";
+
+/// The dataset of phases and its size, unless others are named.
+const DEFAULT_DATASET: &str = "mixed";
+const DEFAULT_SCALE: f64 = 0.02;
 
 /// The file of the report to mail, in the directory of a search.
 const REPORT: &str = "report.txt";
@@ -43,7 +51,7 @@ pub fn bisect(args: &BisectArgs, store: &Path) -> Result<Code, CliError> {
             None => search_of(args)?,
         };
         let kept = Kept::begin(&all, &search)?;
-        let here = here(args, &search, &store, &stop)?;
+        let here = here(args, &search, &kept, (&store, &stop))?;
         let mut bench = Recorded {
             machine: here,
             kept: &kept,
@@ -102,11 +110,17 @@ fn search_of(args: &BisectArgs) -> Result<Search, CliError> {
             "--metric cpu measures in real time, on disks in memory. Leave out --disk and --cpu",
         ));
     }
-    let phase = args.phase.clone().unwrap_or_default();
+    let work = args.work.as_deref().map(|file| own_work(file, args));
+    let work = work.transpose()?;
+    let is_own = work.is_some() || args.app.is_some();
+    let named = work.as_ref().map(|work| work.name.clone());
+    let phase = named.or_else(|| args.phase.clone()).unwrap_or_default();
     let phases = match args.phases.as_slice() {
+        _ if is_own => Vec::new(),
         [] => vec![phase.clone()],
         phases => phases.to_vec(),
     };
+    let of_phases = || (!is_own).then(|| DEFAULT_DATASET.to_owned());
     Ok(Search {
         schema: Search::SCHEMA,
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -120,13 +134,19 @@ fn search_of(args: &BisectArgs) -> Result<Search, CliError> {
             fs: args.fs.clone().unwrap_or_default(),
             phase,
             phases,
+            work,
+            app: args.app.as_deref().map(app).transpose()?,
             disk: match &args.disk {
                 Some(disk) => Some(file(disk)?),
                 None => (!is_paired).then(|| DEFAULT_DISK.into()),
             },
             cpu: args.cpu.as_deref().map(file).transpose()?,
-            dataset: args.dataset.clone(),
-            scale: args.scale,
+            dataset: args.dataset.clone().or_else(of_phases),
+            scale: match args.scale {
+                Some(scale) => scale,
+                None if is_own => 1.0,
+                None => DEFAULT_SCALE,
+            },
             set: args.set.clone(),
             device: args.device.clone(),
             seed: args.seed,
@@ -151,6 +171,45 @@ fn follows(repository: &Repository, good: &str, bad: &str) -> Result<(), CliErro
     )))
 }
 
+/// The workload of a file.
+fn own_work(file: &Path, args: &BisectArgs) -> Result<OwnWork, CliError> {
+    let (text, work) = read_work(file).map_err(plan_error)?;
+    note_left_out(file, &text);
+    let has_number = |setting: &String| setting.starts_with("work.operations=");
+    if is_paired(&args.metric) && work.ends_by_time() && !args.set.iter().any(has_number) {
+        return Err(CliError::usage(format!(
+            "--work {}: some workers end by time, so that a faster kernel does more work. Set a number \
+             of operations: --set work.operations=100000",
+            file.display()
+        )));
+    }
+    let phases = phases(&text).unwrap_or_default();
+    let chooses = |setting: &String| setting.starts_with("work.phase=");
+    if let ([first, _, ..], false) = (&phases[..], args.set.iter().any(chooses)) {
+        return Err(CliError::usage(format!(
+            "--work {}: it has {} phases. Choose one: --set work.phase={}",
+            file.display(),
+            phases.len(),
+            first.0.as_deref().unwrap_or_default()
+        )));
+    }
+    let name = file.file_stem().unwrap_or_default();
+    Ok(OwnWork {
+        name: name.to_string_lossy().into_owned(),
+        text,
+    })
+}
+
+/// An application by its name, or its file by an absolute path; with its settings.
+fn app(text: &str) -> Result<String, CliError> {
+    let name = text.split('[').next().unwrap_or(text);
+    if apps::find(name).is_some() || !Path::new(name).exists() {
+        return Ok(text.to_owned());
+    }
+    let path = std::path::absolute(name)?;
+    Ok(text.replacen(name, &path.to_string_lossy(), 1))
+}
+
 /// A profile by its name, or its file by an absolute path: a search may resume elsewhere.
 fn file(name: &Path) -> Result<PathBuf, CliError> {
     if name.components().count() > 1 {
@@ -163,12 +222,13 @@ fn file(name: &Path) -> Result<PathBuf, CliError> {
 fn here<'a>(
     args: &BisectArgs,
     search: &'a Search,
-    store: &'a Path,
-    stop: &'a CancelToken,
+    kept: &Kept,
+    (store, stop): (&'a Path, &'a CancelToken),
 ) -> Result<Here<'a>, CliError> {
     let here = Here {
         repository: Repository::open(&search.repo).map_err(git_error)?,
         search,
+        folder: kept.folder().to_owned(),
         store,
         work_dir: args.work_dir.clone(),
         jobs: compile_jobs(args.jobs),
@@ -214,6 +274,7 @@ fn searched(search: &Search, bench: &mut Recorded<'_, Here<'_>>) -> Result<(), C
     let functions = functions(search, &bench.machine, [&before, &commit], &runs)?;
     let guilty = Guilty {
         search,
+        folder: bench.kept.folder(),
         about: &about(&commit)?,
         changes: &repository.changes(&commit).map_err(git_error)?,
         before: &about(&before)?,

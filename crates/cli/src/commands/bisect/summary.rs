@@ -10,6 +10,7 @@ use fsdyno_model::{FigureName, Nanos, printable};
 use fsdyno_report::functions::{Function, Functions};
 use fsdyno_run::bisect::{Figures, is_paired};
 use std::fmt::Write as _;
+use std::path::Path;
 
 /// The maximum number of listed counters.
 const COUNTERS: usize = 16;
@@ -94,6 +95,8 @@ pub fn functions_text(functions: &Functions) -> String {
 
 pub struct Guilty<'a> {
     pub search: &'a Search,
+    /// The directory of the search.
+    pub folder: &'a Path,
     pub about: &'a About,
     pub changes: &'a str,
     /// The last commit before it that was measured.
@@ -213,18 +216,31 @@ impl Guilty<'_> {
     /// A script that shows the change, of at most ten lines.
     pub fn reproducer(&self) -> String {
         let cell = &self.search.cell;
+        let repo = self.search.repo.to_string_lossy();
         let mut words = vec!["fsdyno".to_owned(), "run".to_owned()];
         let mut add = |name: &str, value: &str| {
             words.extend([name.to_owned(), value.to_owned()]);
         };
         add("--fs", &cell.fs);
-        add("--phases", &cell.phases.join(","));
+        if !cell.phases.is_empty() {
+            add("--phases", &cell.phases.join(","));
+        }
         if let Some(disk) = &cell.disk {
             add("--disk", &disk.to_string_lossy());
         }
-        add("--dataset", &cell.dataset);
+        if let Some(dataset) = &cell.dataset {
+            add("--dataset", dataset);
+        }
         add("--scale", &cell.scale.to_string());
+        let mut paths = format!("repo={}", shell_line(&[repo.into_owned()]));
+        let mut work = "";
+        if let Some(own) = &cell.work {
+            let path = own.path(self.folder).to_string_lossy().into_owned();
+            let _ = write!(paths, "\nwork={}", shell_line(&[path]));
+            work = " --work \"$work\"";
+        }
         for (name, value) in [
+            ("--app", cell.app.clone()),
             (
                 "--cpu",
                 cell.cpu.as_ref().map(|cpu| cpu.display().to_string()),
@@ -238,19 +254,18 @@ impl Guilty<'_> {
         }
         cell.set.iter().for_each(|setting| add("--set", setting));
         cell.device.iter().for_each(|device| add("--on", device));
-        let repo = shell_line(&[self.search.repo.to_string_lossy().into_owned()]);
         if is_paired(&self.search.metric) {
             let (before, commit) = (&self.before.short, &self.about.short);
             return format!(
-                "#!/bin/sh -e\nrepo={repo}\n{} --work-dir {IN_MEMORY} --margin {:.3}% --no-check --lab uml --long \
+                "#!/bin/sh -e\n{paths}\n{}{work} --work-dir {IN_MEMORY} --margin {:.3}% --no-check --lab uml --long \
                  --kernel \"git:$repo#{before},git:$repo#{commit}\"\n",
                 shell_line(&words),
                 (self.search.threshold - 1.0) * 100.0,
             );
         }
         format!(
-            "#!/bin/sh -e\nrepo={repo}\nfor commit in {} {}; do\n  kernel=$(fsdyno lab build \
-             \"git:$repo#$commit\")\n  {} --repeats 1 --no-check --lab uml --long --guest-kernel \
+            "#!/bin/sh -e\n{paths}\nfor commit in {} {}; do\n  kernel=$(fsdyno lab build \
+             \"git:$repo#$commit\")\n  {}{work} --repeats 1 --no-check --lab uml --long --guest-kernel \
              \"$kernel\"\ndone\n",
             self.before.short,
             self.about.short,
@@ -272,7 +287,7 @@ impl Guilty<'_> {
             "To: {}\nCc: regressions@lists.linux.dev\nSubject: [REGRESSION] {}: {} changed by {short} \
              (\"{}\")\n\nSince commit {short} (\"{}\"), {}.\n\nThe commit before it that was measured \
              is {} (\"{}\").\nBoth kernels ran as User-mode Linux{}. {}\n\n{}\nTo reproduce with fsdyno \
-             {}:\n\n{}\n#regzbot introduced: {commit}\n",
+             {}:\n\n{}\n{}#regzbot introduced: {commit}\n",
             printable(author),
             cell.fs,
             self.search.metric,
@@ -289,6 +304,10 @@ impl Guilty<'_> {
             self.counters() + &self.functions,
             self.search.version,
             self.reproducer(),
+            cell.work.as_ref().map_or_else(String::new, |work| format!(
+                "The workload file $work:\n\n{}\n",
+                work.text
+            )),
         )
     }
 }

@@ -95,7 +95,9 @@ fn search() -> Search {
             phases: vec!["copy".to_owned()],
             disk: Some("sata-ssd".into()),
             cpu: None,
-            dataset: "mixed".to_owned(),
+            work: None,
+            app: None,
+            dataset: Some("mixed".to_owned()),
             scale: 0.02,
             set: Vec::new(),
             device: Vec::new(),
@@ -224,6 +226,7 @@ fn the_result_names_commit_counters_reproducer_and_a_mail() {
     };
     let guilty = Guilty {
         search: &search(),
+        folder: Path::new("/var/lib/bisects/a"),
         about: &about("bbb", "flush the log\u{1b}[2J"),
         changes: " fs/x.c | 2 +-\n",
         before: &about("aaa", "before"),
@@ -250,4 +253,25 @@ fn the_result_names_commit_counters_reproducer_and_a_mail() {
     let script = guilty.reproducer();
     assert!(script.lines().count() <= 10, "{script}");
     assert!(script.contains("repo='/srv/a linux'"), "{script}");
+    let mut search = search();
+    search.cell.phases.clear();
+    search.cell.dataset = None;
+    search.cell.work = Some(OwnWork {
+        name: "mail".to_owned(),
+        text: "title = \"mail\"\n".to_owned(),
+    });
+    let guilty = Guilty {
+        search: &search,
+        ..guilty
+    };
+    let script = guilty.reproducer();
+    assert!(
+        script.contains("\nwork=/var/lib/bisects/a/mail.toml\n"),
+        "{script}"
+    );
+    assert!(
+        script.contains("fsdyno run --fs xfs --disk sata-ssd --scale 0.02 --work \"$work\" "),
+        "{script}"
+    );
+    assert!(guilty.mail().contains("title = \"mail\""));
 }

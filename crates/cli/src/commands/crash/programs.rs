@@ -2,12 +2,13 @@
 
 use super::CrashArgs;
 use crate::commands::run::plan_error;
+use crate::commands::work::note_left_out;
 use crate::exit::CliError;
 use crate::output;
 use fsdyno_crash::render_programs;
 use fsdyno_datasets::recorded::Recording;
 use fsdyno_load::crash::{MAX_STEPS, RecordedProgram, random_program, recorded_program};
-use fsdyno_load::work::{Settings, filebench, program};
+use fsdyno_load::work::{Settings, filebench, fio, program};
 use fsdyno_model::{CancelToken, ProgramSource};
 use fsdyno_run::resolve::{crash_test, read_work};
 use std::fmt::Display;
@@ -88,17 +89,18 @@ fn from_file(path: &Path, windows: u32) -> Result<ProgramSource, CliError> {
     })
 }
 
-/// Whether a file is named like a workload, or like a personality of Filebench.
+/// Whether a file is named like a workload, a personality of Filebench, or a job file of fio.
 fn is_workload(path: &Path) -> bool {
     let is_toml = path
         .extension()
         .is_some_and(|extension| extension == "toml");
-    is_toml || filebench::is_named_so(path)
+    is_toml || filebench::is_named_so(path) || fio::is_named_so(path)
 }
 
 /// The long program of a workload: its first operations.
 fn of_workload(path: &Path, windows: u32) -> Result<ProgramSource, CliError> {
-    let (_, work) = read_work(path).map_err(plan_error)?;
+    let (text, work) = read_work(path).map_err(plan_error)?;
+    note_left_out(path, &text);
     let program = program(&work, &Settings::default(), MAX_STEPS as usize);
     program.check().map_err(|error| {
         let path = path.display();

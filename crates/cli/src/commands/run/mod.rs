@@ -12,6 +12,7 @@ mod variants;
 use crate::args::Erase;
 use crate::commands::jobs::JobsArgs;
 use crate::commands::measuring::{LockArgs, Measuring};
+use crate::commands::work::note_all_left_out;
 use crate::commands::{published, rendering};
 use crate::exit::{CliError, Code};
 use crate::{output, places};
@@ -113,6 +114,7 @@ pub fn run(args: &RunArgs, store_path: &Path) -> Result<Code, CliError> {
         return kernels::run(args, &execution, store_path, &stop);
     }
     let mut plan = resolve_here(&args.options)?;
+    note_all_left_out(&args.options.work);
     args.shard.restrict(&mut plan)?;
     if args.dry_run {
         return Ok(dry_run(plan, &stop)?.code);

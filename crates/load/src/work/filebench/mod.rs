@@ -2,7 +2,7 @@
 
 mod parse;
 
-use super::{Work, WorkError};
+use super::{LEFT_OUT, Work, WorkError};
 use parse::{Attributes, Personality, Thread};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -120,7 +120,7 @@ impl Translation {
         let mut text = "# Translated from a personality of Filebench.\n".to_owned();
         for line in &translation.left_out {
             let line = line.replace(char::is_control, " ");
-            let _ = writeln!(text, "# Left out: {line}");
+            let _ = writeln!(text, "{LEFT_OUT}{line}");
         }
         Ok(text + &translation.text)
     }
