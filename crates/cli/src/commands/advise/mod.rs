@@ -3,6 +3,7 @@
 
 mod args;
 mod disk_file;
+mod from_atlas;
 mod measure;
 mod question;
 mod variants;
@@ -47,6 +48,10 @@ pub fn advise(args: &AdviseArgs, store: &Path) -> Result<Code, CliError> {
             printed,
             store,
         );
+    }
+    if let Some(advice) = from_atlas::advice(args, store)? {
+        print(&advice, args, printed)?;
+        return Ok(Code::ok_if(advice.choice.is_some()));
     }
     let (question, disk) = ask(args, store, &stop)?;
     let measurer = Measurer::new(&question, disk.as_ref(), store, &stop);
