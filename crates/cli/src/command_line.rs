@@ -96,7 +96,7 @@ fn argument_of_run(argument: clap::Arg) -> clap::Arg {
 const GROUPS: [(&str, &[&str]); 5] = [
     (
         "Compare file systems",
-        &["run", "advise", "rerun", "list", "doctor"],
+        &["run", "advise", "atlas", "rerun", "list", "doctor"],
     ),
     (
         "Results",
@@ -193,6 +193,11 @@ pub enum Command {
     /// the best choice, the runner-up, what would turn the decision, and the commands. With the lab
     /// kernel it measures on a model disk in virtual time, else on image files in real time.
     Advise(Box<commands::advise::AdviseArgs>),
+    /// Show answers that were measured before, verify them here, or build them
+    ///
+    /// An atlas is a file of figures in virtual time, by work, disk and size: the same on every machine,
+    /// so that each cell can be measured again and compared to the nanosecond (docs/atlas.md).
+    Atlas(Box<commands::atlas::AtlasArgs>),
     /// List file systems, phases, datasets and more, and whether they work here
     List(commands::list::ListArgs),
     /// Check requirements: what each is for, whether it is met, how to install it
@@ -257,7 +262,7 @@ pub enum Command {
     Man(crate::man::ManArgs),
     /// Print the JSON Schema of a command's JSON output
     Schema {
-        /// Schema: report, series, exploration, why, compare, history, advice, crash, lose
+        /// Schema: report, series, exploration, why, compare, history, advice, atlas, crash, lose
         #[arg(value_parser = schema)]
         name: fsdyno_report::schemas::Schema,
     },

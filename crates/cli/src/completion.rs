@@ -89,7 +89,7 @@ fn with_values(command: Command, store: Option<&PathBuf>) -> Command {
 fn values_of(command: &str, argument: &str, store: Option<&PathBuf>) -> Option<ArgValueCompleter> {
     let listed = |what: Listed| whole(move || items(what));
     let values = match (command, argument) {
-        ("run" | "advise", "suite") => listed(Listed::Suites),
+        ("run" | "advise", "suite") | ("show", "work") => listed(Listed::Suites),
         (
             "run" | "rerun" | "crash" | "lose" | "selftest" | "bisect" | "advise",
             "contenders" | "fs",
@@ -102,7 +102,7 @@ fn values_of(command: &str, argument: &str, store: Option<&PathBuf>) -> Option<A
         (_, "dataset") => listed(Listed::Datasets),
         (_, "set") => whole(parameters),
         (_, "copy_method") => whole(|| plain(CopyMethod::ALL.map(CopyMethod::name))),
-        ("run" | "crash" | "bisect" | "advise", "disk")
+        ("run" | "crash" | "bisect" | "advise" | "show", "disk")
         | ("show" | "check" | "serve", "profile") => ArgValueCompleter::new(disks),
         ("advise", "needs") => whole(|| plain(Feature::ALL.map(Feature::name))),
         ("advise", "survive") => whole(|| plain(advise::Survival::WORDS)),

@@ -62,6 +62,53 @@ const ALL: &[Examples] = &[
         ],
     ),
     (
+        "atlas",
+        &[
+            (
+                "atlas show",
+                "show the fastest file systems by work and disk",
+            ),
+            (
+                "atlas verify mail/nvme --sample 2",
+                "measure two of these cells again",
+            ),
+        ],
+    ),
+    (
+        "atlas show",
+        &[(
+            "atlas show --work mail --disk nvme",
+            "show all contenders of a question",
+        )],
+    ),
+    (
+        "atlas verify",
+        &[
+            ("atlas verify", "measure a random 1 % again"),
+            (
+                "atlas verify mail/nvme/1/ext4",
+                "measure all cells of a contender again",
+            ),
+        ],
+    ),
+    (
+        "atlas build",
+        &[
+            (
+                "atlas build plan.toml -o atlas.jsonl --budget 8h",
+                "measure for a night; the same command continues",
+            ),
+            (
+                "atlas build plan.toml --shard 1/2",
+                "measure half of the questions",
+            ),
+        ],
+    ),
+    (
+        "atlas diff",
+        &[("atlas diff old.jsonl new.jsonl", "show what changed")],
+    ),
+    (
         "record",
         &[
             (

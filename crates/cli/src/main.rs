@@ -112,6 +112,7 @@ fn dispatch(cli: &Cli) -> Result<Code, CliError> {
         Command::Clean(args) => return commands::clean::clean(args),
         Command::Selftest(args) => return commands::selftest::selftest(args),
         Command::Advise(args) => return commands::advise::advise(args, &store()?),
+        Command::Atlas(args) => return commands::atlas::atlas(&args.command, &store()?),
         Command::Bisect(args) => return commands::bisect::bisect(args, &store()?),
         Command::Crash(args) => return commands::crash::crash(args, &store()?),
         Command::Lose(args) => return commands::lose::lose(args, &store()?),

@@ -5,11 +5,12 @@
 //! ([`compare`]), a run compared with a published table ([`published_comparison`]) or shown next to
 //! tables of the user ([`own_comparison`]), the causes of a difference ([`why`]), the history of a store ([`history`]), a series of crash tests ([`crash`]),
 //! an exploration of crash states ([`exploration`]), faults of a disk ([`disk_faults`]), advice on a
-//! choice ([`advice`]). The renderers are in [`formats`]. A [`site`] is made of the pages of a
+//! choice ([`advice`]), answers that are shipped ([`atlas`]). The renderers are in [`formats`]. A [`site`] is made of the pages of a
 //! store. This crate has no SQL, no clock and no terminal detection: the same input gives the same
 //! bytes.
 
 pub mod advice;
+pub mod atlas;
 pub mod charts;
 pub mod compare;
 pub mod comparison;
@@ -42,6 +43,7 @@ pub use format::{Format, ReportError};
 pub use options::{Advice, Assets, LINES, Options};
 
 use advice::Recommendation;
+use atlas::{AtlasAnswers, AtlasDiff};
 use document::Document;
 use formats::{Report, bencher, bonnie, json, openmetrics, terminal};
 use fsdyno_model::{Exploration, FaultTests, ResultSet, Series};
@@ -337,4 +339,20 @@ pub fn render_advice(advice: &Recommendation, format: Format, options: &Options)
         figures: &|| advice::figures(advice),
     };
     formats::render(&report, advice, format, options)
+}
+
+/// Renders answers of an atlas.
+pub fn render_atlas(answers: &AtlasAnswers, format: Format, options: &Options) -> Rendered {
+    let report = Report {
+        what: "the atlas",
+        document: &|| answers.document(),
+        figures: &|| answers.figures(),
+    };
+    formats::render(&report, answers, format, options)
+}
+
+/// Renders the differences between two atlases for a terminal, on one screen unless it is long.
+pub fn render_atlas_diff(diff: &AtlasDiff, options: &Options) -> Vec<u8> {
+    let rows = if options.long { usize::MAX } else { 12 };
+    terminal::render(&diff.document(rows), options)
 }

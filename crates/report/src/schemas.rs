@@ -4,6 +4,7 @@
 //! is raised when a property is removed, or changes its type or its meaning.
 
 use crate::advice::Recommendation;
+use crate::atlas::AtlasAnswers;
 use crate::compare::Comparisons;
 use crate::functions::Functions;
 use crate::history::History;
@@ -29,7 +30,7 @@ pub struct Schema {
 }
 
 /// All schemas.
-pub const ALL: [Schema; 10] = [
+pub const ALL: [Schema; 11] = [
     Schema {
         name: "report",
         title: "A run",
@@ -77,6 +78,12 @@ pub const ALL: [Schema; 10] = [
         title: "Which file system to choose for some work",
         printed_by: "`fsdyno advise --format json`",
         generate: SchemaGenerator::into_root_schema_for::<Recommendation>,
+    },
+    Schema {
+        name: "atlas",
+        title: "Answers of an atlas",
+        printed_by: "`fsdyno atlas show --format json`",
+        generate: SchemaGenerator::into_root_schema_for::<AtlasAnswers>,
     },
     Schema {
         name: "crash",

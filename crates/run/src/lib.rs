@@ -6,6 +6,7 @@
 //! measures and stores nothing itself.
 
 pub mod advise;
+pub mod atlas;
 pub mod bisect;
 pub mod conductor;
 pub mod explore;

@@ -3,6 +3,7 @@
 //! The binary of a target names its constant, so that it links one reader alone: libFuzzer scans all
 //! counters of a binary after each input.
 
+mod atlas;
 mod block_trace;
 mod changed_store;
 mod contender;
@@ -49,6 +50,7 @@ macro_rules! targets {
 }
 
 targets! {
+    ATLAS: atlas, 64 << 20;
     CONTENDER: contender, SMALL;
     PLAN: plan, BUFFERS;
     DISK_PROFILE: disk_profile, 64 << 20;

@@ -2,6 +2,7 @@
 
 pub mod advise;
 pub mod age;
+pub mod atlas;
 pub mod bcachefs;
 pub mod bisect;
 pub mod chart;

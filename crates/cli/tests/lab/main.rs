@@ -6,6 +6,7 @@ mod support;
 
 mod advise;
 mod apps;
+mod atlas;
 mod bcachefs;
 mod bisect;
 mod bonnie;

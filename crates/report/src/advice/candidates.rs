@@ -80,7 +80,7 @@ impl Dropped {
 }
 
 /// The candidates of one run, with the verdicts on their totals.
-pub(super) struct Field {
+pub(crate) struct Field {
     pub candidates: Vec<Candidate>,
     pub dropped: Vec<Dropped>,
     /// The contenders that were not measured, because the time budget ended.

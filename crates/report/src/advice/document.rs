@@ -41,11 +41,31 @@ pub fn document(advice: &Recommendation, rows: usize) -> Document {
     Document {
         page_title: Some("Which file system to choose".to_owned()),
         subtitle: subtitle(advice),
-        lead: warnings.chain([lead(advice)]).map(Into::into).collect(),
+        lead: warnings
+            .chain(source(advice))
+            .chain([lead(advice)])
+            .map(Into::into)
+            .collect(),
         blocks,
-        footer: format!("Runs: {}.", advice.runs.join(", ")),
-        ..Document::new(format!("fsdyno: advice of {date}"))
+        footer: match advice.atlas {
+            Some(_) => format!("Questions of the atlas: {}.", advice.runs.join(", ")),
+            None => format!("Runs: {}.", advice.runs.join(", ")),
+        },
+        ..Document::new(match advice.atlas {
+            Some(_) => format!("fsdyno: advice from the atlas of {date}"),
+            None => format!("fsdyno: advice of {date}"),
+        })
     }
+}
+
+/// That an advice was made from an atlas.
+fn source(advice: &Recommendation) -> Option<String> {
+    let atlas = advice.atlas.as_ref()?;
+    Some(format!(
+        "From the atlas, not measured here: fsdyno {} measured it in virtual time. The last commands \
+         verify it and measure here.",
+        terms::printable(&atlas.fsdyno)
+    ))
 }
 
 /// The date, the kernels, and the work with its size.
@@ -81,6 +101,9 @@ fn place(advice: &Recommendation) -> String {
             terms::percent(fit.error),
             terms::count(fit.figures, "figure")
         ),
+        (Some(disk), None) if advice.atlas.is_some() => {
+            format!("Figures of the atlas, on the model disk {disk}: {runs}.")
+        }
         (Some(disk), None) => {
             format!("Measured on the model disk {disk} in virtual time: {runs}.")
         }
@@ -194,17 +217,33 @@ fn known(advice: &Recommendation, best: &Candidate) -> String {
 /// The certainty of the recommendation.
 fn sure(advice: &Recommendation, other: Option<&RunnerUp>) -> String {
     if advice.one_draw {
-        return "How sure: each figure is one draw, which decides nothing; a longer --budget allows \
-                more draws."
-            .to_owned();
+        let more = if advice.atlas.is_some() {
+            "measure more"
+        } else {
+            "a longer --budget allows more draws"
+        };
+        return format!("How sure: each figure is one draw, which decides nothing; {more}.");
+    }
+    if advice.atlas.is_some() && other.is_none() {
+        return "How sure: no other contender was compared.".to_owned();
     }
     let interval = other.and_then(|other| Some((other.middle?, other.interval?, other.pairs)));
-    match interval {
-        Some((middle, interval, pairs)) => format!(
+    if let Some((middle, interval, pairs)) = interval {
+        return format!(
             "How sure: the ratio is {} (95 % interval {} to {}, {pairs} repeats).",
             terms::ratio(middle),
             terms::ratio(interval.low),
             terms::ratio(interval.high)
+        );
+    }
+    let range = other.and_then(|other| Some((other.middle?, other.range?, other.pairs)));
+    match range.filter(|_| advice.atlas.is_some()) {
+        Some((middle, (low, high), draws)) => format!(
+            "How sure: the ratio is {}, and {} to {} in {}; the errors of the models were not varied.",
+            terms::ratio(middle),
+            terms::ratio(low),
+            terms::ratio(high),
+            terms::count(draws, "draw")
         ),
         None => "How sure: too few repeats for an interval; add repeats with fsdyno run --resume."
             .to_owned(),
@@ -361,6 +400,10 @@ fn commands(advice: &Recommendation) -> Option<Block> {
     if advice.bitrot && best.flipped_bits.is_none() {
         let label = &best.label;
         lines.push(format!("fsdyno lose --fs '{label}'   # it is not tested"));
+    }
+    if let Some(atlas) = &advice.atlas {
+        lines.push(format!("{}   # its cells again, here", atlas.verify));
+        lines.push(atlas.measure.clone());
     }
     let section = Section::new("commands", "Commands").with(Block::Code(lines.join("\n")));
     (!lines.is_empty()).then(|| section.into())

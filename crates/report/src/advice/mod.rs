@@ -22,12 +22,13 @@ use crate::comparison::warnings::about_work;
 use crate::lists::unique;
 use crate::run_json::{self, RatioInterval};
 use crate::terms;
-use candidates::Field;
+pub(crate) use candidates::Field;
 use fsdyno_model::{Contender, Exploration, FaultTests, Plan, ResultSet, StateClass, Workload};
 use fsdyno_stats::Verdict;
 use safety::release;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
+pub(crate) use sizes::amounts;
 
 /// The input of the advice.
 pub struct Question<'a> {
@@ -86,6 +87,17 @@ pub struct DeviceFit {
     pub figures: usize,
 }
 
+/// The atlas from which an advice was made.
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize)]
+pub struct AtlasSource {
+    /// The version of fsdyno that measured it.
+    pub fsdyno: String,
+    /// The command that measures its cells again here, and compares them.
+    pub verify: String,
+    /// The command that answers the same question by a measurement here.
+    pub measure: String,
+}
+
 /// Options of a contender that were measured.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct VariantNote {
@@ -124,6 +136,8 @@ pub struct Recommendation {
     pub model_disk: Option<String>,
     /// The device to which the profile was fitted; null if it was not.
     pub fit: Option<DeviceFit>,
+    /// The atlas that has the runs; null if they were measured here.
+    pub atlas: Option<AtlasSource>,
     /// Whether the figures are exact, as in virtual time.
     pub certain: bool,
     /// Whether each figure is one draw, so that no difference is decided.
@@ -208,6 +222,9 @@ pub struct RunnerUp {
     /// This multiple, paired by block; `None` if no block has both.
     #[serde(skip)]
     pub middle: Option<f64>,
+    /// The smallest and the largest such multiple of a block.
+    #[serde(skip)]
+    pub range: Option<(f64, f64)>,
     /// The 95 % interval of the ratio; null with too few repeats.
     pub interval: Option<RatioInterval>,
     /// The number of repeats in that interval.
@@ -325,6 +342,7 @@ impl Recommendation {
                 .map(|one| terms::printable(one))
                 .collect(),
             fit: question.fit.clone(),
+            atlas: None,
             dropped,
             unmeasured,
             validation: question
@@ -523,6 +541,7 @@ impl Choice {
                 at,
                 ratio: own[at].total_ns / own[best].total_ns,
                 middle: paired.map(|paired| paired.middle),
+                range: paired.map(|paired| (paired.low, paired.high)),
                 interval: paired.as_ref().and_then(run_json::interval),
                 pairs: paired.map_or(0, |paired| paired.pairs),
                 verdict: field.verdict(best, at).map(|one| RunVerdict::of(one, true)),

@@ -44,7 +44,7 @@ impl SizeOfWork {
 }
 
 /// The amount of the first phase of each workload: `1,000 files, 12.7 MiB`.
-fn amounts(set: &ResultSet) -> Vec<String> {
+pub(crate) fn amounts(set: &ResultSet) -> Vec<String> {
     let comparison = super::comparison(set);
     let workloads = comparison.iter().flat_map(|one| &one.workloads);
     let amounts = workloads.filter_map(|workload| {

@@ -40,26 +40,9 @@ pub struct Unmeasured {
 }
 
 impl WarningSummary {
-    /// Its place among the kinds of warning, the most important first: kinds that make figures
-    /// wrong, then kinds that make them noisy, then kinds about missing data.
+    /// The place of its kind, the most important first.
     pub fn importance(&self) -> u8 {
-        match self.kind {
-            WarningKind::IncompleteRecording
-            | WarningKind::Divergence
-            | WarningKind::NotCounted
-            | WarningKind::GivenUp
-            | WarningKind::NotDurable => 0,
-            WarningKind::NotLocked | WarningKind::BackgroundLoad | WarningKind::TimeLimit => 1,
-            WarningKind::CacheUnproven | WarningKind::NotFromDevice | WarningKind::FreeCopy => 2,
-            WarningKind::Steal | WarningKind::Frequency | WarningKind::NotQuiet => 3,
-            WarningKind::SmallerThanCache | WarningKind::Device | WarningKind::TooShort => 4,
-            WarningKind::WarmUp
-            | WarningKind::Drift
-            | WarningKind::Multimodal
-            | WarningKind::Retried => 5,
-            WarningKind::Dependent | WarningKind::Outlier | WarningKind::Imprecise => 6,
-            WarningKind::Entry | WarningKind::Unobserved | WarningKind::NotConfined => 7,
-        }
+        importance(self.kind)
     }
 
     /// The finding with its first place.
@@ -81,6 +64,33 @@ impl WarningSummary {
         let shown = self.places[..SHOWN].join(", ");
         format!("{shown} and {} more", self.places.len() - SHOWN)
     }
+}
+
+/// The place of a kind among the kinds of warning, the most important first: kinds that make figures
+/// wrong, then kinds that make them noisy, then kinds about missing data.
+fn importance(kind: WarningKind) -> u8 {
+    match kind {
+        WarningKind::IncompleteRecording
+        | WarningKind::Divergence
+        | WarningKind::NotCounted
+        | WarningKind::GivenUp
+        | WarningKind::NotDurable => 0,
+        WarningKind::NotLocked | WarningKind::BackgroundLoad | WarningKind::TimeLimit => 1,
+        WarningKind::CacheUnproven | WarningKind::NotFromDevice | WarningKind::FreeCopy => 2,
+        WarningKind::Steal | WarningKind::Frequency | WarningKind::NotQuiet => 3,
+        WarningKind::SmallerThanCache | WarningKind::Device | WarningKind::TooShort => 4,
+        WarningKind::WarmUp
+        | WarningKind::Drift
+        | WarningKind::Multimodal
+        | WarningKind::Retried => 5,
+        WarningKind::Dependent | WarningKind::Outlier | WarningKind::Imprecise => 6,
+        WarningKind::Entry | WarningKind::Unobserved | WarningKind::NotConfined => 7,
+    }
+}
+
+/// Whether a kind of warning is about work that is not what a run should measure.
+pub fn is_about_work(kind: WarningKind) -> bool {
+    importance(kind) == 0
 }
 
 /// All warnings of a run, in the order of their first occurrence. First are those about work that
@@ -109,7 +119,7 @@ pub(super) fn warning_summaries(set: &ResultSet) -> Vec<WarningSummary> {
 /// the run.
 pub fn about_work(set: &ResultSet) -> Vec<String> {
     let all = warning_summaries(set).into_iter();
-    let first = all.take_while(|summary| summary.importance() == 0);
+    let first = all.take_while(|summary| is_about_work(summary.kind));
     first
         .map(|one| format!("{}: {}", one.kind, one.in_brief()))
         .collect()

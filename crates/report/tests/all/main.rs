@@ -2,6 +2,7 @@
 
 mod advice;
 mod answer;
+mod atlas;
 mod charts;
 mod compare;
 mod comparison;

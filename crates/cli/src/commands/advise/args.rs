@@ -1,6 +1,7 @@
 //! The arguments of `advise`.
 
 use crate::args::{multiple, report_format, unknown};
+use crate::commands::atlas::SHIPPED;
 use clap::{ArgAction, Args};
 use fsdyno_model::{KernelChoice, Nanos, StateClass};
 use fsdyno_report::Format;
@@ -19,7 +20,7 @@ const CHOICE: &str = "Choice";
 const BUDGET: Nanos = Nanos(300_000_000_000);
 
 /// The settings that an advice that resumes does not take: they are those of its question.
-const OF_QUESTION: [&str; 16] = [
+const OF_QUESTION: [&str; 18] = [
     "suite",
     "phases",
     "work",
@@ -36,9 +37,12 @@ const OF_QUESTION: [&str; 16] = [
     "survive",
     "no_robust",
     "validate",
+    "measure",
+    "atlas",
 ];
 
 #[derive(Debug, Clone, Args, Deserialize, Serialize)]
+#[expect(clippy::struct_excessive_bools, reason = "flags of the command line")]
 pub struct AdviseArgs {
     /// Suite to run (`fsdyno list suites`) [default: quick]
     #[arg(value_name = "SUITE", conflicts_with = "workload_trace")]
@@ -122,6 +126,17 @@ pub struct AdviseArgs {
     /// with a profile of the disk below the image files.
     #[arg(long, help_heading = CHOICE)]
     pub validate: bool,
+    /// Measure here, even if the atlas has an answer
+    #[arg(long, conflicts_with = "atlas", help_heading = PLACE)]
+    #[serde(skip)]
+    pub measure: bool,
+    /// Answer from the atlas only, and measure nothing
+    ///
+    /// The file is that of `fsdyno atlas build`; without it, the atlas is the shipped one.
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true,
+          default_missing_value = SHIPPED, help_heading = PLACE)]
+    #[serde(skip)]
+    pub atlas: Option<PathBuf>,
     /// Continue an interrupted advice by its name [default: the last one]
     ///
     /// The name is that of its first run (`fsdyno runs`). Finished runs are not repeated. With

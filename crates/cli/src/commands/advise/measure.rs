@@ -27,7 +27,7 @@ use std::time::{Duration, Instant};
 const NAME: &str = "advise";
 
 /// The model disk without `--disk`.
-const DISK: &str = "sata-ssd";
+pub const DISK: &str = "sata-ssd";
 
 /// The smallest size of generated datasets in virtual time.
 pub const SCALE: f64 = 0.1;

@@ -3,6 +3,7 @@
 
 mod args;
 mod disk_file;
+mod from_atlas;
 mod measure;
 mod question;
 mod variants;
@@ -50,6 +51,10 @@ pub fn advise(args: &AdviseArgs, store: &Path) -> Result<Code, CliError> {
             printed,
             store,
         );
+    }
+    if let Some(advice) = from_atlas::advice(args, store)? {
+        print(&advice, args, printed)?;
+        return Ok(Code::ok_if(advice.choice.is_some()));
     }
     note_all_left_out(&args.work);
     let (question, disk) = ask(args, store, &stop)?;

@@ -10,7 +10,8 @@ use fsdyno_store::{Store, StoreError};
 pub struct Listener<'a> {
     store: &'a mut Store,
     session: &'a Session,
-    screen: Screen,
+    /// The progress view; none if the command prints its progress itself.
+    screen: Option<Screen>,
     /// The warning that is recorded with every cell.
     warning: Option<Warning>,
     /// This machine, for a run that is executed on several.
@@ -21,10 +22,9 @@ impl<'a> Listener<'a> {
     pub fn new(
         store: &'a mut Store,
         session: &'a Session,
-        jobs: usize,
+        screen: Option<Screen>,
         warning: Option<Warning>,
     ) -> Self {
-        let screen = Screen::new(&session.info, &session.before, &session.cells, jobs);
         Self {
             store,
             session,
@@ -55,7 +55,9 @@ impl<'a> Listener<'a> {
             }
             _ => {}
         }
-        self.screen.show(event);
+        if let Some(screen) = &mut self.screen {
+            screen.show(event);
+        }
         Ok(())
     }
 }

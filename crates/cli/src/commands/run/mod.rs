@@ -15,10 +15,10 @@ use crate::commands::measuring::{LockArgs, Measuring};
 use crate::commands::work::note_all_left_out;
 use crate::commands::{published, rendering};
 use crate::exit::{CliError, Code};
+use crate::screen::Screen;
 use crate::{output, places};
 pub use args::{ExportArgs, RunArgs, ScreenArgs};
-use begin::programs_to_name;
-pub use begin::{plan_error, resolve_here};
+pub use begin::{plan_error, programs_to_name, resolve_here};
 use fsdyno_files::Existing;
 use fsdyno_host::signals;
 use fsdyno_host::ssh::SshError;
@@ -55,6 +55,8 @@ pub struct Execution {
     pub existing: Existing,
     /// Print no report.
     pub silent: bool,
+    /// Whether the command prints its progress itself, and how all its runs continue.
+    pub is_part: bool,
     /// The largest number of lines of a first screen; `None` is the usual one.
     pub lines: Option<usize>,
     /// Behaviour when another measurement runs.
@@ -333,7 +335,9 @@ fn go(
     // A failed store cancels the cells, which is no request of the user.
     let stop = stop.child();
     let mut labs = lab.parallel(&info.plan, jobs, &stop);
-    let mut listener = Listener::new(&mut store, session, labs.len(), measuring.warning.clone());
+    let screen = || Screen::new(info, before, cells, labs.len());
+    let screen = (!execution.is_part).then(screen);
+    let mut listener = Listener::new(&mut store, session, screen, measuring.warning.clone());
     let reason = builds.during(&info.plan, &stop, || {
         conduct(info, before, cells, &mut labs, &stop, &mut |event| {
             listener.receive(event)
@@ -361,7 +365,7 @@ fn go(
     };
     // A run with variants and an advice print the command for all their runs.
     let is_part = info.plan.variant.is_some() || info.plan.advice.is_some();
-    let prints_command = !(is_part && execution.silent);
+    let prints_command = !(execution.is_part || is_part && execution.silent);
     match reason {
         StopReason::Complete => Ok(ended(code)),
         StopReason::Budget => {
@@ -416,7 +420,7 @@ fn finish(execution: &Execution, store: &Store, id: &str) -> Result<Code, CliErr
         let text = fsdyno_report::render(&set, format, &options).map_err(CliError::failure)?;
         output::to(Some(file), &text, output::existing(export.force))?;
     }
-    if let Some(shard) = set.run.plan.shard {
+    if let Some(shard) = set.run.plan.shard.filter(|_| !execution.is_part) {
         output::note(format_args!(
             "fsdyno: {} of {} cells of shard {shard} are recorded; fsdyno merge joins the shards",
             set.cells.len(),

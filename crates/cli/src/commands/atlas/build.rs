@@ -1,0 +1,314 @@
+//! `atlas build`: the runs of a plan of an atlas, each in the store, and the file of those that are
+//! complete.
+
+use super::verify::about;
+use super::{BuildArgs, shipped};
+use crate::commands::run::{
+    Execution, assembled, check_unchanged, fresh, programs_to_name, resolve_here, resume,
+};
+use crate::exit::{CliError, Code};
+use crate::output;
+use fsdyno_files::input;
+use fsdyno_host::signals;
+use fsdyno_model::{CancelToken, Outcome, Plan, ResultSet, Shard};
+use fsdyno_observe::provenance;
+use fsdyno_report::atlas::{Atlas, Head, Question, kernel_of};
+use fsdyno_run::RunOptions;
+use fsdyno_run::atlas::{AtlasPlan, AtlasQuestion, DEFAULT, PLAN, RUN};
+use fsdyno_store::{Detail, Store};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+pub fn build(args: &BuildArgs, store: &Path) -> Result<Code, CliError> {
+    let stop = signals::cancel_token()?;
+    let existing = output::existing(args.force);
+    output::check(args.output.as_deref(), existing)?;
+    let plan = read_plan(&args.plan)?;
+    let mut questions = Vec::new();
+    for (number, question) in (0..).zip(plan.questions()) {
+        let is_here = |shard: Shard| Shard::with(number, shard.of) == shard;
+        if args.shard.is_none_or(is_here) {
+            let plan = resolve_here(&args.place.options(&question))?;
+            questions.push((question, plan));
+        }
+    }
+    let Some((_, first)) = questions.first() else {
+        return Err(CliError::usage(
+            "--shard: the plan has fewer questions than shards, and this shard has none",
+        ));
+    };
+    let here = Head {
+        title: plan.title.clone(),
+        plan_hash: plan.hash.clone(),
+        planned: u32::try_from(plan.questions().len()).unwrap_or(u32::MAX),
+        fsdyno: env!("CARGO_PKG_VERSION").to_owned(),
+        kernel: kernel_here(first, &stop)?,
+        programs: programs_here(&questions),
+        ..Head::default()
+    };
+    let builder = Builder {
+        args,
+        store,
+        stop: &stop,
+        known: shipped()?,
+        recorded: recorded(store, &here)?,
+        here,
+        questions,
+    };
+    let (sets, code) = builder.measure()?;
+    if code == Code::Ok || !sets.is_empty() {
+        builder.finish(&sets)?;
+    }
+    Ok(code)
+}
+
+/// The plan file, or the shipped plan.
+fn read_plan(path: &Path) -> Result<AtlasPlan, CliError> {
+    let failed = |why: String| {
+        let path = path.display();
+        CliError::usage(format!("cannot use the plan {path} of an atlas: {why}"))
+    };
+    if path == Path::new(DEFAULT) {
+        return AtlasPlan::read(PLAN).map_err(failed);
+    }
+    let text = input::read_text(path).map_err(|error| failed(error.to_string()))?;
+    AtlasPlan::read(&text).map_err(failed)
+}
+
+/// The kernel of the guests of a plan, with its build.
+fn kernel_here(plan: &Plan, stop: &CancelToken) -> Result<String, CliError> {
+    let labs = assembled(plan, stop)?;
+    let guest = plan.contenders.first().and_then(|one| labs.guest(one));
+    Ok(guest.map(kernel_of).unwrap_or_default().to_owned())
+}
+
+/// The programs of all questions, with their versions.
+fn programs_here(
+    questions: &[(AtlasQuestion, Plan)],
+) -> std::collections::BTreeMap<String, String> {
+    let mut programs = Vec::new();
+    for program in questions
+        .iter()
+        .flat_map(|(_, plan)| programs_to_name(plan))
+    {
+        if !programs.contains(&program) {
+            programs.push(program);
+        }
+    }
+    let here = provenance::collect(&programs, &[]);
+    here.programs.into_iter().collect()
+}
+
+/// The runs of atlases in the store with this kernel, these programs and this version.
+fn recorded(path: &Path, here: &Head) -> Result<Vec<ResultSet>, CliError> {
+    if !path.exists() {
+        return Ok(Vec::new());
+    }
+    let store = Store::open_existing_read_only(path)?;
+    let mut sets = Vec::new();
+    for run in store.runs()?.into_iter().filter(|run| run.name == RUN) {
+        let set = store.load_in(Detail::Figures, &run.id)?;
+        if here.clone().add(&set).is_ok() {
+            sets.push(set);
+        }
+    }
+    Ok(sets)
+}
+
+struct Builder<'a> {
+    args: &'a BuildArgs,
+    store: &'a Path,
+    stop: &'a CancelToken,
+    /// The shipped atlas, which knows how long cells take.
+    known: Option<Atlas>,
+    /// The runs that need not be repeated, the newest first.
+    recorded: Vec<ResultSet>,
+    /// The identity of what is measured here.
+    here: Head,
+    questions: Vec<(AtlasQuestion, Plan)>,
+}
+
+/// A run of a question.
+type Answered = (AtlasQuestion, ResultSet);
+
+impl Builder<'_> {
+    /// Measures what is not recorded, as long as the budget lasts. Returns all complete runs.
+    fn measure(&self) -> Result<(Vec<Answered>, Code), CliError> {
+        let began = Instant::now();
+        let budget = self.args.budget;
+        let budget = budget.map(|time| Duration::from_nanos(time.0));
+        let (mut sets, mut todo) = (Vec::new(), Vec::new());
+        for (question, plan) in &self.questions {
+            match self.recorded_run(plan) {
+                Some(set) if is_complete(set) => sets.push((question.clone(), set.clone())),
+                partial => todo.push((question, plan, partial)),
+            }
+        }
+        let cells = |all: &[(&AtlasQuestion, &Plan, Option<&ResultSet>)]| -> u64 {
+            let left = all.iter().map(|(_, plan, partial)| {
+                let recorded = partial.map_or(0, |set| set.cells.len());
+                plan.cells().saturating_sub(recorded as u64)
+            });
+            left.sum()
+        };
+        let all: u64 = self.questions.iter().map(|(_, plan)| plan.cells()).sum();
+        output::note(format_args!(
+            "fsdyno: {} questions with {all} cells; {} to measure, {}",
+            self.questions.len(),
+            cells(&todo),
+            match self.seconds(&sets, &todo) {
+                Some(seconds) => about(seconds),
+                None => "in a time that is known after the first run".to_owned(),
+            }
+        ));
+        let mut left = &todo[..];
+        let number = todo.len();
+        while let Some(((question, plan, partial), rest)) = left.split_first() {
+            if budget.is_some_and(|budget| began.elapsed() > budget) {
+                output::note("fsdyno: the budget is used up; the same command continues");
+                return Ok((sets, Code::Ok));
+            }
+            let Some(set) = self.run(plan, *partial)? else {
+                output::note("fsdyno: interrupted; the same command continues");
+                return Ok((sets, Code::Interrupted));
+            };
+            sets.push(((*question).clone(), set));
+            left = rest;
+            output::note(format_args!(
+                "fsdyno: {} of {number} done: {}; {} cells left{}",
+                number - left.len(),
+                question.name(),
+                cells(left),
+                match self.seconds(&sets, left) {
+                    Some(seconds) if !left.is_empty() => format!(", {}", about(seconds)),
+                    _ => String::new(),
+                }
+            ));
+        }
+        Ok((sets, Code::Ok))
+    }
+
+    /// The recorded run of a plan: a complete one if there is one.
+    fn recorded_run(&self, plan: &Plan) -> Option<&ResultSet> {
+        let is_of_plan = |set: &&ResultSet| {
+            let plan = Plan {
+                contents: set.run.plan.contents.clone(),
+                ..plan.clone()
+            };
+            let draws = set.run.plan.repeats == plan.repeats;
+            draws && set.run.plan.shard.is_none() && plan.hash() == set.run.plan_hash
+        };
+        let runs = self.recorded.iter().filter(is_of_plan);
+        let whole = { runs.clone() }.find(|set| is_complete(set));
+        whole.or_else(|| { runs }.next())
+    }
+
+    /// Measures a plan, or the rest of its run; none if the user interrupted it.
+    fn run(&self, plan: &Plan, partial: Option<&ResultSet>) -> Result<Option<ResultSet>, CliError> {
+        let execution = Execution {
+            jobs: self.args.place.jobs.clone(),
+            is_part: true,
+            ..Execution::silent()
+        };
+        // A run of another machine cannot continue here.
+        let partial = partial.filter(|set| check_unchanged(&set.run, self.stop).is_ok());
+        let ended = match partial {
+            Some(set) => {
+                let options = (&RunOptions::default(), false);
+                resume(&execution, &set.run.id, options, self.store, self.stop)?
+            }
+            None => fresh(plan.clone(), &execution, self.store, self.stop)?,
+        };
+        match ended.run {
+            Some(run) if ended.code != Code::Interrupted => {
+                let store = Store::open_existing_read_only(self.store)?;
+                Ok(Some(store.load_in(Detail::Figures, &run)?))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// How long these questions take: from runs of the same work and size, else from the shipped atlas,
+    /// else from all that are known.
+    fn seconds(
+        &self,
+        sets: &[Answered],
+        todo: &[(&AtlasQuestion, &Plan, Option<&ResultSet>)],
+    ) -> Option<f64> {
+        let measured = sets.iter().map(|(question, set)| {
+            let known = Question::of(&question.work, &question.disk, question.size, set);
+            (known.work, known.size, known.seconds)
+        });
+        let shipped = self.known.iter().flat_map(|atlas| &atlas.questions);
+        let shipped = shipped.map(|one| (one.work.clone(), one.size, one.seconds));
+        let known: Vec<(String, u32, f64)> = measured.chain(shipped).collect();
+        if known.is_empty() {
+            return None;
+        }
+        let mean = |of: &mut dyn Iterator<Item = f64>| {
+            let all: Vec<f64> = of.collect();
+            (!all.is_empty()).then(|| all.iter().sum::<f64>() / all.len() as f64)
+        };
+        let mut seconds = 0.0;
+        for (question, plan, partial) in todo {
+            let same = known
+                .iter()
+                .filter(|(work, size, _)| *work == question.work && *size == question.size);
+            let each = mean(&mut same.map(|one| one.2))
+                .or_else(|| mean(&mut known.iter().map(|one| one.2)))?;
+            let left = plan.cells() - partial.map_or(0, |set| set.cells.len() as u64);
+            let jobs = self.args.place.jobs.count(fsdyno_lab::cell_memory(plan));
+            seconds += each * left as f64 / jobs.get() as f64;
+        }
+        Some(seconds)
+    }
+
+    /// Writes the file, in the order of the plan, and prints what it has.
+    fn finish(&self, sets: &[Answered]) -> Result<(), CliError> {
+        let mut atlas = Atlas {
+            head: self.here.clone(),
+            questions: Vec::new(),
+        };
+        for (question, _) in &self.questions {
+            let Some((_, set)) = sets.iter().find(|(of, _)| of == question) else {
+                continue;
+            };
+            atlas.head.add(set).map_err(CliError::failure)?;
+            let question = Question::of(&question.work, &question.disk, question.size, set);
+            atlas.questions.push(question);
+        }
+        let failed = sets.iter().flat_map(|(_, set)| set.unmeasured());
+        let failed = failed.filter(|record| matches!(record.outcome, Outcome::Failed(_)));
+        let failed = failed.count();
+        if failed > 0 {
+            output::note(format_args!(
+                "fsdyno: {failed} cells failed: fsdyno runs lists the runs, fsdyno show RUN the reasons"
+            ));
+        }
+        let (planned, has) = (self.here.planned, atlas.questions.len());
+        let Some(file) = &self.args.output else {
+            output::note(format_args!(
+                "fsdyno: {has} of {planned} questions are in the store; -o FILE writes the atlas"
+            ));
+            return Ok(());
+        };
+        if atlas.questions.is_empty() {
+            return Err(CliError::failure(
+                "no question is measured yet: nothing is written",
+            ));
+        }
+        let text = atlas.text();
+        output::save(file, text.as_bytes(), output::existing(self.args.force))?;
+        output::note(format_args!(
+            "fsdyno: {} has {has} of {planned} questions; show it: fsdyno atlas show --atlas {}",
+            file.display(),
+            file.display()
+        ));
+        Ok(())
+    }
+}
+
+/// Whether a run has a record of each of its cells.
+fn is_complete(set: &ResultSet) -> bool {
+    set.cells.len() as u64 == set.run.plan.cells()
+}

@@ -1,0 +1,216 @@
+//! `atlas verify`: measures cells again, each as a shard of the plan of its question, and compares
+//! figures and digests.
+
+use super::{VerifyArgs, read};
+use crate::commands::run::{Execution, fresh, resolve_here};
+use crate::exit::{CliError, Code};
+use crate::output;
+use fsdyno_files::refuse_foreign_dir;
+use fsdyno_host::signals;
+use fsdyno_model::random::Random;
+use fsdyno_model::{CancelToken, Plan, ResultSet, Shard, printable};
+use fsdyno_report::atlas::{Atlas, AtlasCell, Head, Question, identity};
+use fsdyno_run::atlas::AtlasQuestion;
+use fsdyno_run::schedule::schedule;
+use fsdyno_store::Store;
+use std::fmt::Write as _;
+use std::num::NonZeroU32;
+use std::path::Path;
+use std::str::FromStr;
+
+/// The size of a random sample.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Sample {
+    Cells(usize),
+    Percent(f64),
+}
+
+impl Sample {
+    /// The number of cells of so many.
+    fn of(self, all: usize) -> usize {
+        let number = match self {
+            Self::Cells(number) => number,
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "a part of a number of cells"
+            )]
+            Self::Percent(percent) => (all as f64 * percent / 100.0).ceil() as usize,
+        };
+        number.min(all)
+    }
+}
+
+impl FromStr for Sample {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("`{text}` is no size of a sample: write 5, or 1%");
+        match text.strip_suffix('%') {
+            Some(percent) => {
+                let percent = percent.trim().parse().map_err(|_| wrong())?;
+                let is_part = percent > 0.0 && percent <= 100.0;
+                is_part.then_some(Self::Percent(percent)).ok_or_else(wrong)
+            }
+            None => match text.parse() {
+                Ok(number) if number > 0 => Ok(Self::Cells(number)),
+                _ => Err(wrong()),
+            },
+        }
+    }
+}
+
+pub fn verify(args: &VerifyArgs) -> Result<Code, CliError> {
+    let stop = signals::cancel_token()?;
+    let atlas = read(&args.atlas.file)?;
+    let chosen = choose(&atlas, args)?;
+    let all = chosen.len();
+    output::note(format_args!(
+        "fsdyno: {all} of {} cells of the atlas, {}",
+        atlas.head.cells,
+        about(chosen.iter().map(|(question, _)| question.seconds).sum())
+    ));
+    refuse_foreign_dir(&std::env::temp_dir()).map_err(CliError::usage)?;
+    let place = tempfile::TempDir::with_prefix("fsdyno-atlas-")?;
+    let store = place.path().join("cells.db");
+    let mut here = Head::default();
+    let mut equal = 0;
+    for (question, cell) in chosen {
+        let set = measure(question, cell, args, &store, &stop)?;
+        here.add(&set).map_err(CliError::failure)?;
+        let name = printable(&cell.name());
+        let again = Question::of(&question.work, &question.disk, question.size, &set);
+        let differences = match again.cells.first() {
+            Some(again) => cell.differences(again),
+            None => vec!["it was not measured here".to_owned()],
+        };
+        let mut text = if differences.is_empty() {
+            equal += 1;
+            format!("equal    {name}\n")
+        } else {
+            format!("DIFFERS  {name}\n")
+        };
+        for difference in differences {
+            let _ = writeln!(text, "         {}", printable(&difference));
+        }
+        output::bytes(text.as_bytes())?;
+    }
+    let mut text = format!(
+        "{equal} of {all} cells are equal to the nanosecond, with all their disk requests.\n"
+    );
+    let mut changed = identity(&atlas.head, &here);
+    // Only a plan file has a hash.
+    changed.retain(|one| one.what != "plan");
+    if equal < all {
+        for one in &changed {
+            let [then, now] = &one.values;
+            let _ = writeln!(text, "{}: {then} in the atlas, {now} here", one.what);
+        }
+        if changed.is_empty() {
+            text += "Kernel, programs, profiles and fsdyno are those of the atlas.\n";
+        }
+    }
+    output::bytes(text.as_bytes())?;
+    Ok(Code::ok_if(equal == all))
+}
+
+/// A time in a sentence.
+pub fn about(seconds: f64) -> String {
+    let time = fsdyno_model::Nanos::from_seconds(seconds);
+    format!("about {}", time.clock())
+}
+
+/// The cells to measure, in the order of the atlas.
+fn choose<'a>(
+    atlas: &'a Atlas,
+    args: &VerifyArgs,
+) -> Result<Vec<(&'a Question, &'a AtlasCell)>, CliError> {
+    let mut chosen = Vec::new();
+    let mut found = vec![false; args.cells.len()];
+    for question in &atlas.questions {
+        for cell in &question.cells {
+            let name = cell.name();
+            let mut wanted = args.cells.is_empty();
+            for (words, found) in args.cells.iter().zip(&mut found) {
+                let words = words.trim_end_matches('/');
+                let rest = name.strip_prefix(words);
+                if rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/')) {
+                    (wanted, *found) = (true, true);
+                }
+            }
+            if wanted {
+                chosen.push((question, cell));
+            }
+        }
+    }
+    if let Some(at) = found.iter().position(|found| !found) {
+        let words = &args.cells[at];
+        return Err(CliError::usage(format!(
+            "the atlas has no cell {words}. Its names are WORK/DISK/SIZE/CONTENDER/WORKLOAD/DRAW; \
+             fsdyno atlas show lists works and disks"
+        )));
+    }
+    let usual = args.cells.is_empty().then_some(Sample::Percent(1.0));
+    let Some(sample) = args.sample.or(usual) else {
+        return Ok(chosen);
+    };
+    let mut places: Vec<usize> = (0..chosen.len()).collect();
+    Random::new(args.seed).shuffle(&mut places);
+    places.truncate(sample.of(chosen.len()));
+    places.sort_unstable();
+    Ok(places.into_iter().map(|at| chosen[at]).collect())
+}
+
+/// Measures a cell. Its plan is resolved from names, so that nothing in the file is executed.
+fn measure(
+    question: &Question,
+    cell: &AtlasCell,
+    args: &VerifyArgs,
+    store: &Path,
+    stop: &CancelToken,
+) -> Result<ResultSet, CliError> {
+    let labels = question.plan.contenders.iter().map(|one| one.label.clone());
+    let asked = AtlasQuestion {
+        work: question.work.clone(),
+        disk: question.disk.clone(),
+        size: question.size,
+        scale: question.plan.scale,
+        contenders: labels.collect(),
+        draws: question.plan.repeats,
+    };
+    let plan = resolve_here(&args.place.options(&asked))?;
+    let index = index_of(&plan, cell).ok_or_else(|| {
+        CliError::failure(format!(
+            "this version of fsdyno has no cell {}: its suite {} is another one",
+            printable(&cell.name()),
+            question.work
+        ))
+    })?;
+    let of = u32::try_from(plan.cells()).ok().and_then(NonZeroU32::new);
+    let shard = of.map(|of| Shard::with(index, of));
+    let execution = Execution {
+        jobs: args.place.jobs.clone(),
+        is_part: true,
+        ..Execution::silent()
+    };
+    let ended = fresh(Plan { shard, ..plan }, &execution, store, stop)?;
+    match ended.run {
+        Some(run) if ended.code != Code::Interrupted => {
+            Ok(Store::open_existing_read_only(store)?.load(&run)?)
+        }
+        _ => Err(CliError::interrupted()),
+    }
+}
+
+/// The place of a cell in the order of execution.
+fn index_of(plan: &Plan, cell: &AtlasCell) -> Option<u32> {
+    let cells = schedule(plan).into_iter();
+    let mut cells = cells.filter(|one| {
+        let contender = plan.contenders.get(one.contender as usize);
+        let workload = plan.workloads.get(one.workload as usize);
+        one.block + 1 == cell.draw
+            && contender.is_some_and(|one| one.label == cell.contender)
+            && workload.is_some_and(|one| one.name == cell.workload)
+    });
+    cells.next().map(|one| one.index)
+}

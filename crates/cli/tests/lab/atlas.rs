@@ -1,0 +1,124 @@
+//! The atlas, built and verified on model disks in virtual time. Without the lab kernel, the test is
+//! skipped by name.
+
+use crate::support::{Home, have, lab_kernel};
+use std::fs;
+
+/// Two contenders, one work, one disk, two draws.
+const PLAN: &str = r#"
+title = "two file systems for mail"
+scale = 0.02
+draws = 2
+
+[[part]]
+contenders = ["ext4", "ext3"]
+works = ["mail"]
+disks = ["nvme"]
+sizes = [1]
+"#;
+
+#[test]
+fn an_atlas_is_built_shown_verified_and_compared() {
+    let test = "an_atlas_is_built_shown_verified_and_compared";
+    let Some(kernel) = lab_kernel(test).filter(|_| have(&["mkfs.ext4", "mkfs.ext3"], test)) else {
+        return;
+    };
+    let home = Home::new();
+    let path = |name: &str| home.path(name).display().to_string();
+    let (plan, file, again) = (path("plan.toml"), path("a.jsonl"), path("b.jsonl"));
+    fs::write(&plan, PLAN).unwrap();
+    let (kernel, work) = (kernel.display().to_string(), home.work());
+    let work = work.display().to_string();
+    let place = ["--guest-kernel", &kernel, "--work-dir", &work];
+    let atlas = |words: &[&str], place: &[&str]| home.fsdyno(&[&["atlas"], words, place].concat());
+    let built = atlas(&["build", &plan, "-o", &file], &place);
+    assert_eq!(built.code, Some(0), "{}", built.err);
+    assert!(
+        built.err.contains("1 questions with 4 cells; 4 to measure"),
+        "{}",
+        built.err
+    );
+    // The runs in the store are used again, and give the same file.
+    let built = atlas(&["build", &plan, "-o", &again], &place);
+    assert_eq!(built.code, Some(0), "{}", built.err);
+    assert!(built.err.contains("0 to measure"), "{}", built.err);
+    let whole = fs::read_to_string(&file).unwrap();
+    assert_eq!(fs::read_to_string(&again).unwrap(), whole);
+    let names = [&work, &kernel].map(|path| whole.contains(path.as_str()));
+    assert_eq!(
+        names, [false; 2],
+        "a path of this machine is in the file: {whole}"
+    );
+
+    let shown = atlas(&["show", "--atlas", &file], &[]);
+    assert_eq!(shown.code, Some(0), "{}", shown.err);
+    assert!(
+        shown.out.contains("ext3") && shown.out.contains("2 draws"),
+        "{}",
+        shown.out
+    );
+    let advice = home.fsdyno(&[
+        "advise",
+        "mail",
+        "--disk",
+        "nvme",
+        &format!("--atlas={file}"),
+    ]);
+    assert_eq!(advice.code, Some(0), "{}", advice.err);
+    assert!(
+        advice.out.contains("From the atlas, not measured here"),
+        "{}",
+        advice.out
+    );
+    assert!(
+        advice.out.contains("fsdyno atlas verify mail/nvme"),
+        "{}",
+        advice.out
+    );
+    let other = home.fsdyno(&[
+        "advise",
+        "web",
+        "--disk",
+        "nvme",
+        &format!("--atlas={file}"),
+    ]);
+    assert_eq!(other.code, Some(4), "{}", other.out);
+    assert!(
+        other
+            .err
+            .contains("fsdyno advise web --disk nvme --measure"),
+        "{}",
+        other.err
+    );
+
+    let verified = atlas(&["verify", "--atlas", &file, "--sample", "1"], &place);
+    assert_eq!(verified.code, Some(0), "{}{}", verified.out, verified.err);
+    assert!(
+        verified.out.contains("1 of 1 cells are equal"),
+        "{}",
+        verified.out
+    );
+    let figure = "\"durable_ns\":";
+    fs::write(&file, whole.replacen(figure, "\"durable_ns\":1", 1)).unwrap();
+    let verified = atlas(
+        &["verify", "--atlas", &file, "mail/nvme/1/ext4/maildir/1"],
+        &place,
+    );
+    assert_eq!(verified.code, Some(1), "{}{}", verified.out, verified.err);
+    assert!(
+        verified.out.contains("DIFFERS  mail/nvme/1/ext4/maildir/1"),
+        "{}",
+        verified.out
+    );
+    let differs = atlas(&["diff", &again, &file], &[]);
+    assert_eq!(differs.code, Some(1), "{}", differs.err);
+    assert!(
+        differs.out.contains("3 of 4 common cells"),
+        "{}",
+        differs.out
+    );
+    let same = atlas(&["diff", &again, &again], &[]);
+    assert_eq!(same.code, Some(0), "{}", same.err);
+    home.assert_no_guest();
+    assert!(home.left_in_work().is_empty());
+}
