@@ -26,6 +26,7 @@ pub mod programs;
 #[cfg(test)]
 mod recording_script;
 pub mod slices;
+mod stack;
 mod tool_run;
 mod user_work;
 pub mod work;

@@ -33,6 +33,7 @@ use crate::job::Job;
 use crate::kinds::{self, PhaseKind};
 use crate::phases;
 use crate::phases::timeline::{TimelineRecorder, TimelineSummary};
+use crate::stack;
 use crate::user_work::UserWork;
 use fsdyno_datasets::work_dir::WorkDir;
 use fsdyno_model::cancel::CancelToken;
@@ -282,6 +283,7 @@ impl<'a> Timing<'a> {
             None
         };
         let mut counters = HardwareCounters::open();
+        stack::touch();
         (self.mark)(Point::Begins);
         if let Some(counters) = &mut counters {
             counters.begin();

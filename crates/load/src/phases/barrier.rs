@@ -1,6 +1,7 @@
 //! Parallel workers, each in its own thread.
 
 use crate::clock;
+use crate::stack;
 use fsdyno_files::uninterrupted;
 use rustix::thread::futex;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -15,7 +16,12 @@ pub(super) fn run_threads<W: Send, T: Send>(
     std::thread::scope(|scope| {
         let threads: Vec<_> = workers
             .iter_mut()
-            .map(|worker| scope.spawn(move || work(worker)))
+            .map(|worker| {
+                scope.spawn(move || {
+                    stack::touch();
+                    work(worker)
+                })
+            })
             .collect();
         let ends = threads.into_iter().map(|thread| {
             thread

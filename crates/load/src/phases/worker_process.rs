@@ -5,6 +5,7 @@
 //! system.
 
 use crate::error::LoadError;
+use crate::stack;
 use fsdyno_files::{poll, uninterrupted};
 use fsdyno_model::cancel::CancelToken;
 use rustix::event::{PollFd, PollFlags};
@@ -181,6 +182,7 @@ impl Drop for Worker {
 
 /// The main function of the worker.
 fn live(parent: Pid, mut pipe: PipeWriter, work: impl FnOnce() -> Vec<u8>) -> ! {
+    stack::touch();
     PIPE_OF_WORKER.store(pipe.as_raw_fd(), Ordering::Relaxed);
     let _ = set_parent_process_death_signal(Some(Signal::KILL));
     // The parent may have exited before that.
