@@ -120,6 +120,11 @@ fn stage_kernel(kernel: &Path, to: &Path) -> Result {
     let name = folder
         .file_name()
         .ok_or("the lab kernel is in no directory")?;
+    let identity = folder.join("identity.json");
+    let identity: Value = serde_json::from_str(&read(&identity)?).map_err(at(&identity))?;
+    if !identity["zfs"].is_null() {
+        return Err("the lab kernel has OpenZFS, whose licence forbids to distribute it".into());
+    }
     let place = to.join("usr/lib/fsdyno/kernels").join(name);
     for (file, mode) in [
         ("linux", "755"),
@@ -129,8 +134,6 @@ fn stage_kernel(kernel: &Path, to: &Path) -> Result {
     ] {
         install(&folder.join(file), &place.join(file), mode)?;
     }
-    let identity = folder.join("identity.json");
-    let identity: Value = serde_json::from_str(&read(&identity)?).map_err(at(&identity))?;
     let field = |key: &str| identity[key].as_str().unwrap_or_default();
     let licence = Path::new("/usr/share/common-licenses/GPL-2");
     let text = format!(

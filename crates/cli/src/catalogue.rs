@@ -1,5 +1,6 @@
 //! The names that a plan may use, and the requirements that this machine lacks.
 
+use fsdyno_guests::kernels;
 use fsdyno_host::probe::probe;
 use fsdyno_model::{Availability, Need, Requirement};
 use fsdyno_recipes::Filesystem;
@@ -7,7 +8,7 @@ use fsdyno_run::resolve::Catalogue;
 
 /// Builds the catalogue with the capabilities that this machine lacks, for the choice of a lab.
 pub fn catalogue_here() -> Catalogue {
-    let kernel = fsdyno_guests::kernels::default();
+    let kernel = kernels::default();
     Catalogue {
         lacking: lacking(),
         guests: kernel.is_some(),
@@ -35,13 +36,30 @@ fn lacking() -> Vec<String> {
 }
 
 /// The reason why a file system cannot be measured here, with the remedy; `None` if it can. A guest
-/// has a kernel and devices of its own, and the programs of this machine.
+/// has a kernel and devices of its own, and the programs of its kernel and of this machine.
 pub fn unavailable(recipe: &dyn Filesystem, in_guest: bool) -> Option<String> {
-    let is_met_by_guest = |need: &Need| is_of_kernel(need) || *need == Need::LoopDevices;
+    let kernel = kernels::default().filter(|_| in_guest);
+    let needs_no_daemon = runs_without_daemon(recipe, in_guest);
+    let is_met_by_guest = |need: &Need| match need {
+        Need::LoopDevices => true,
+        Need::AnyOf(_) if needs_no_daemon => true,
+        Need::Program { name, .. } => {
+            let kernel = kernel.as_ref();
+            kernel.is_some_and(|kernel| kernels::brings_program(kernel, name))
+        }
+        need => is_of_kernel(need),
+    };
     let requirements = recipe.requirements().into_iter();
     let needed = requirements.filter(|one| !(in_guest && is_met_by_guest(&one.need)));
     let mut states = needed.map(|one| probe(&one.need));
     states.find_map(|state| state.explained())
+}
+
+/// Whether the default kernel of guests does the work of the daemon of a file system.
+pub fn runs_without_daemon(recipe: &dyn Filesystem, in_guest: bool) -> bool {
+    let kernel = kernels::default().filter(|_| in_guest);
+    let options = recipe.daemon().zip(kernel);
+    options.is_some_and(|(daemon, kernel)| kernels::has_option(&kernel, &daemon.built_in))
 }
 
 /// Whether another kernel or another user can meet a need that is not met here.

@@ -36,15 +36,22 @@ static NOTE: OnceLock<fn(&str)> = OnceLock::new();
 /// Whether `PATH` is that of a process which checked it.
 static GIVEN: AtomicBool = AtomicBool::new(false);
 
+/// The directory that is searched before those of the system.
+static FIRST: OnceLock<PathBuf> = OnceLock::new();
+
 /// Sets the function that prints which directories and programs are ignored.
 pub fn note_with(note: fn(&str)) {
     let _ = NOTE.set(note);
 }
 
-/// Takes `PATH` without checks from now on. The first process of a guest has the path of the process
-/// that started the guest. It is root there, with no more rights than the user who started it.
-pub fn take_given_path() {
+/// Takes `PATH` without checks from now on, and searches `first` before it. The first process of a guest
+/// has the path of the process that started the guest. It is root there, with no more rights than the
+/// user who started it.
+pub fn take_given_path(first: Option<PathBuf>) {
     GIVEN.store(true, Ordering::Relaxed);
+    if let Some(first) = first {
+        let _ = FIRST.set(first);
+    }
 }
 
 /// Whether this is the first process of a guest, by [`take_given_path`].
@@ -121,7 +128,8 @@ fn found() -> &'static SearchPath {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let checked = rustix::process::geteuid().is_root() && !GIVEN.load(Ordering::Relaxed);
         let ordered = fsdyno_model::search_path::search_path(&path, !places::from_environment());
-        let directories = ordered.into_iter().filter_map(|directory| {
+        let first = FIRST.get().cloned();
+        let directories = first.into_iter().chain(ordered).filter_map(|directory| {
             if !checked || is_of_system(&directory) {
                 return Some(directory);
             }

@@ -61,7 +61,9 @@ impl Machine {
             // No other lab has guests.
             LabChoice::Uml | LabChoice::Host | LabChoice::Ssh(_) => {
                 let (program, verified) = kernels::program(kernel)?;
-                Ok(Self::Uml(Uml::at(program, verified)?))
+                let programs = kernels::guest_programs(&program).map_err(KernelError::from)?;
+                let uml = Uml::at(program, verified)?;
+                Ok(Self::Uml(Uml { programs, ..uml }))
             }
         }
     }

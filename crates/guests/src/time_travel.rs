@@ -7,6 +7,7 @@
 //! starts.
 
 use super::determinism::make_deterministic;
+use super::kernels::words_of_programs;
 use super::machine::{GuestError, Machine};
 use super::running::Guest;
 use super::start::MAX_DISKS;
@@ -33,6 +34,9 @@ pub const PROFILE: &str = "profile";
 
 /// The program of its first process: a link to the running fsdyno.
 const PROGRAM: &str = "fsdyno";
+
+/// A link to the programs next to the kernel.
+const LINK: &str = "programs";
 
 /// The directory of the guest, as its first process finds it before its own `/proc` is mounted.
 const HERE: &str = "/proc/self/cwd";
@@ -96,6 +100,10 @@ pub fn start(
 ) -> Result<(Guest, UnixStream), GuestError> {
     let uml = virtual_time_kernel(machine)?;
     symlink(program, scratch.join(PROGRAM)).map_err(GuestError::host("link the first process"))?;
+    if let Some(programs) = &uml.programs {
+        let link = scratch.join(LINK);
+        symlink(programs, link).map_err(GuestError::host("link the programs of the guest"))?;
+    }
     let (ours, theirs) = UnixStream::pair().map_err(GuestError::host("make a line"))?;
     let mut command = uml.executes();
     // The program name is not part of the kernel's command line; clean-up recognises the process by
@@ -155,6 +163,9 @@ fn words(uml: &Uml, setting: Setting) -> Vec<String> {
     words.push(format!("ssl0=fd:{LINE}"));
     words.push(format!("TMPDIR={}/tmp", super::PLACE));
     words.push(format!("PATH={PATH}"));
+    if uml.programs.is_some() {
+        words.extend(words_of_programs(&format!("{HERE}/{LINK}"), setting.memory));
+    }
     if let Some(modules) = &uml.modules {
         words.push(format!(
             "{}={}",
@@ -195,6 +206,7 @@ mod tests {
             release: "6.12".into(),
             modules: None,
             verified: None,
+            programs: None,
         };
         let setting = |random| Setting {
             memory: Bytes(64 << 20),

@@ -1,6 +1,7 @@
 //! User-mode Linux: the kernel is a program, its disks are files, its root is the file system of
 //! the host. It needs no privileges.
 
+use super::kernels::words_of_programs;
 use super::start::{Attachment, Setting, Start};
 use fsdyno_files::programs;
 use fsdyno_host::command::{self, CommandError, Finished, Limits};
@@ -67,6 +68,8 @@ pub struct Uml {
     pub modules: Option<PathBuf>,
     /// The open file that is executed; none if its content was not verified.
     pub(crate) verified: Option<Arc<File>>,
+    /// The directory of programs that its guests find first, if it has one.
+    pub(crate) programs: Option<PathBuf>,
 }
 
 impl Uml {
@@ -95,6 +98,7 @@ impl Uml {
             modules: modules.is_dir().then_some(modules),
             release,
             verified,
+            programs: None,
         })
     }
 
@@ -210,6 +214,11 @@ impl Uml {
         // Parameters unknown to the kernel become the environment of the first process.
         words.push(format!("TMPDIR={}/tmp", super::PLACE).into());
         words.push(joined("PATH=", &path())?);
+        if let Some(programs) = &self.programs {
+            let place = joined("", programs)?;
+            let place = place.to_string_lossy();
+            words.extend(words_of_programs(&place, setting.memory).map(OsString::from));
+        }
         if let Some(modules) = &self.modules {
             words.push(joined(&format!("{MODULES}="), modules)?);
         }
@@ -275,6 +284,7 @@ mod tests {
             release: "6.1.1".into(),
             modules: Some("/m/6.1.1".into()),
             verified: None,
+            programs: None,
         }
     }
 

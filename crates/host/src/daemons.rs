@@ -120,6 +120,11 @@ impl Running {
         }
     }
 
+    /// Whether fsdyno started it. Otherwise the kernel or a daemon of the user responds.
+    pub fn is_ours(&self) -> bool {
+        self.entry.is_some()
+    }
+
     /// Ends it, if fsdyno started it and no other run uses it.
     pub fn end(mut self) -> Result<(), DaemonError> {
         self.finish()

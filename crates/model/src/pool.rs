@@ -29,6 +29,9 @@ pub struct Pool {
 pub struct Daemon {
     /// The command that loads the kernel module which replaces the daemon, if there is one.
     pub load: Vec<String>,
+    /// The option of a kernel that replaces the daemon without a module: `CONFIG_X=y`.
+    #[serde(default)]
+    pub built_in: String,
     /// The command that starts the daemon. It exits when the daemon responds.
     pub argv: Vec<String>,
     /// The command that starts it in a guest in virtual time, with less memory; empty for `argv`.
@@ -47,6 +50,9 @@ pub struct Daemon {
     pub mounts_by: String,
     /// The memory that it needs, its own cache included.
     pub memory: Bytes,
+    /// The least memory of a guest whose kernel replaces it.
+    #[serde(default)]
+    pub memory_of_kernel: Bytes,
 }
 
 impl Daemon {

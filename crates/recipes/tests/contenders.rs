@@ -192,7 +192,8 @@ fn reflink_support_is_known() {
         ("btrfs:compress=zstd", true, true),
         ("btrfs:compress-force=lzo,noatime", true, true),
         ("btrfs:compress=zstd,compress=no", true, false),
-        ("zfs", true, false),
+        ("zfs", true, true),
+        ("zfs:compression=off", true, false),
         ("zfs:compression=lz4", true, true),
         ("zfs[-O compression=gzip]:compression=off", true, false),
     ] {

@@ -3,7 +3,7 @@
 
 use crate::support::{Home, have, lab_kernel, outcomes, until};
 use serde_json::Value;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The arguments of a small run on a model disk.
@@ -120,6 +120,33 @@ fn a_pool_served_by_a_daemon_has_the_same_figures_again() {
     let fs = "zfs,zfs@pool2";
     let runs = [Home::new(), Home::new()].map(|home| figures(&cells(&home, &kernel, fs, &bounded)));
     assert_eq!(runs[0], runs[1]);
+}
+
+#[test]
+fn openzfs_has_the_same_figures_again_and_its_pools_are_checked() {
+    let test = "openzfs_has_the_same_figures_again_and_its_pools_are_checked";
+    let has_it = |kernel: &PathBuf| {
+        let config = std::fs::read_to_string(kernel.with_file_name("config"));
+        let found = config.is_ok_and(|config| config.contains("CONFIG_ZFS=y"));
+        if !found {
+            println!("SKIP lab kernel with OpenZFS (fsdyno lab setup --with zfs): {test}");
+        }
+        found
+    };
+    let Some(kernel) = lab_kernel(test).filter(has_it) else {
+        return;
+    };
+    let fs = "zfs,zfs@mirror2:atime=off,recordsize=16k,compression=zstd";
+    let runs = [Home::new(), Home::new()].map(|home| cells(&home, &kernel, fs, &[]));
+    assert_eq!(figures(&runs[0]), figures(&runs[1]));
+    for cell in runs[0].as_array().unwrap() {
+        let text = cell.to_string();
+        for part in ["-zfs-", "c_max", "zpool scrub -w"] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        // The kernel does the work of the daemon, so its time is counted.
+        assert_eq!(cell["warnings"].as_array().map(Vec::len), Some(0), "{text}");
+    }
 }
 
 /// Touches every second page of 300 MB, then the others, so that the host cannot merge mappings.

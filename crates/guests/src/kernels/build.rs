@@ -8,10 +8,11 @@ use super::error::{BUILD_SPACE, SetupError, refused};
 use super::fragment::{self, AppliedOptions, Fragment};
 use super::identity::{Identity, sha256};
 use super::sources::{self, Sources};
-use super::{Kernels, LabKernel, PROGRAM, UNFINISHED, patches, source_files, symbols, tools};
+use super::zfs::{self, Zfs, ZfsSource};
+use super::{GUEST_PROGRAMS, Kernels, LabKernel, PROGRAM, UNFINISHED};
+use super::{patches, source_files, symbols, tools};
 use crate::uml::Uml;
 use fsdyno_files::{TrustedDir, Untrusted, flock};
-use fsdyno_host::command;
 use fsdyno_host::removal::remove_tree;
 use fsdyno_host::space;
 use fsdyno_model::CancelToken;
@@ -33,6 +34,8 @@ const LOG: &str = "build.log";
 pub struct Order {
     /// A source archive to use instead of the distribution's.
     pub source: Option<PathBuf>,
+    /// The sources of `OpenZFS` that become part of the kernel.
+    pub zfs: Option<ZfsSource>,
     pub jobs: u32,
     /// Whether the sources and the objects are kept.
     pub keep: bool,
@@ -69,6 +72,7 @@ pub fn set_up(
     on_progress: OnProgress<'_>,
 ) -> Result<Made, SetupError> {
     if order.source.is_none()
+        && order.zfs.is_none()
         && let Some(kernel) = current(&Kernels::of_system(), |_| true)?
     {
         return Ok(Made {
@@ -77,7 +81,10 @@ pub fn set_up(
         });
     }
     let sources = sources::find(order.source.as_deref(), stop)?;
-    if let Some(mut made) = existing_kernel(kernels, &sources)? {
+    let zfs = order.zfs.as_ref().map(|source| zfs::find(source, stop));
+    let zfs = zfs.transpose()?;
+    let existing = || existing_kernel(kernels, &sources, zfs.as_ref());
+    if let Some(mut made) = existing()? {
         if !order.keep {
             BuildDir::remove_abandoned(kernels.folder(), &made.kernel.identity)?;
         }
@@ -91,20 +98,22 @@ pub fn set_up(
     }
     have_tools(stop, on_progress)?;
     let identity = Identity::of(&sources.name, fragment::TEXT, &tools::compiler(stop)?)
+        .with_zfs(zfs.as_ref())
         .named(order.source.is_some());
     let folder = TrustedDir::create(kernels.folder())?;
     let folder = folder.path();
     buildable(folder)?;
     let build_dir = BuildDir::claim(folder, &identity.name(), stop, on_progress)?;
     // The process that held the lock before may have built it.
-    if let Some(made) = existing_kernel(kernels, &sources)? {
+    if let Some(made) = existing()? {
         if !order.keep {
             build_dir.remove()?;
         }
         return Ok(made);
     }
-    let kernel_build = KernelBuild {
+    let mut kernel_build = KernelBuild {
         build_dir: &build_dir,
+        zfs: None,
         name: &sources.name,
         identity: &identity,
         jobs: order.jobs,
@@ -114,6 +123,10 @@ pub fn set_up(
     };
     let unpacked = build_dir.path("sources");
     kernel_build.unpack_sources(&sources, &unpacked, on_progress)?;
+    if let Some(zfs) = &zfs {
+        let prepared = zfs::Prepared::new(zfs, &unpacked, &build_dir, stop, on_progress)?;
+        kernel_build.zfs = Some(prepared);
+    }
     let kernel = kernel_build.of(&unpacked, folder, on_progress)?;
     if !order.keep {
         on_progress(Progress::Step("removing the sources"));
@@ -137,8 +150,15 @@ pub(super) fn buildable(folder: &Path) -> Result<(), SetupError> {
 
 /// An existing kernel of these sources and the config fragment, by any compiler. A kernel whose
 /// hash differs from the recorded one is built again.
-fn existing_kernel(kernels: &Kernels, sources: &Sources) -> Result<Option<Made>, Untrusted> {
-    let kernel = current(kernels, |identity| identity.source == sources.name)?;
+fn existing_kernel(
+    kernels: &Kernels,
+    sources: &Sources,
+    zfs: Option<&Zfs>,
+) -> Result<Option<Made>, Untrusted> {
+    let zfs = zfs.map(|zfs| &zfs.name);
+    let kernel = current(kernels, |identity| {
+        identity.source == sources.name && identity.zfs.as_ref() == zfs
+    })?;
     Ok(kernel.map(|kernel| Made {
         kernel,
         was_there: true,
@@ -297,6 +317,8 @@ impl BuildDir {
 
 pub(super) struct KernelBuild<'a> {
     pub build_dir: &'a BuildDir,
+    /// The sources of `OpenZFS` that become part of the kernel.
+    pub zfs: Option<zfs::Prepared>,
     /// The name of the sources, for messages.
     pub name: &'a str,
     pub identity: &'a Identity,
@@ -366,18 +388,7 @@ impl KernelBuild<'_> {
         let part = self.build_dir.path("sources.part");
         remove_tree(&part).map_err(refused("remove", &part))?;
         fs::create_dir_all(&part).map_err(refused("make", &part))?;
-        let mut argv = tools::words(&["tar", "--strip-components=1", "--no-same-owner", "-C"]);
-        for (path, word) in [(&part, "-xf"), (&archive, "")] {
-            let text = path.to_str().ok_or_else(|| {
-                SetupError::Unpack(format!("{} is no text, as tar is given it", path.display()))
-            })?;
-            argv.push(text.to_owned());
-            argv.extend((!word.is_empty()).then(|| word.to_owned()));
-        }
-        let finished = command::run(&argv, self.stop)?;
-        if !finished.success() {
-            return Err(SetupError::Unpack(finished.failure(&argv)));
-        }
+        sources::unpack(&archive, &part, self.stop)?;
         patches::make(&part).map_err(refused("change", &part))?;
         fs::rename(&part, sources).map_err(refused("rename", &part))?;
         remove_tree(&package).map_err(refused("remove", &package))
@@ -391,7 +402,10 @@ impl KernelBuild<'_> {
     ) -> Result<AppliedOptions, SetupError> {
         let file = tree.output.join(".config");
         let verified = self.build_dir.path("configured");
-        let mut wanted = fragment::TEXT.to_owned();
+        let mut wanted = match &self.zfs {
+            Some(zfs) => zfs.fragment(),
+            None => fragment::TEXT.to_owned(),
+        };
         if !patches::counts_work(tree.sources) {
             wanted = patches::without_count(&wanted);
             on_progress(Progress::Note(&format!(
@@ -405,7 +419,12 @@ impl KernelBuild<'_> {
             let fragment = self.build_dir.path("fragment");
             fs::write(&fragment, &wanted).map_err(refused("write", &fragment))?;
             let all = format!("KCONFIG_ALLCONFIG={}", fragment.display());
-            tree.make(&[all, "allnoconfig".to_owned()], self.stop, &mut |_| {})?;
+            let targets = [all, "allnoconfig".to_owned()];
+            tree.make(&targets, self.stop, &mut |_| {})?;
+            if let Some(zfs) = &self.zfs {
+                zfs.join(tree, self.build_dir, self.stop, on_progress)?;
+                tree.make(&targets, self.stop, &mut |_| {})?;
+            }
         }
         let text = fs::read_to_string(&file).map_err(refused("read", &file))?;
         let known = fragment::known(tree.sources).map_err(refused("read", tree.sources))?;
@@ -468,6 +487,10 @@ impl KernelBuild<'_> {
             fs::copy(from, to).map_err(refused("copy", from))?;
             let synced = File::open(to).and_then(|file| file.sync_all());
             synced.map_err(refused("write", to))?;
+        }
+        if self.zfs.is_some() {
+            let from = self.build_dir.path(GUEST_PROGRAMS);
+            zfs::copy_tree(&from, &part.join(GUEST_PROGRAMS), self.stop)?;
         }
         let sources = part.join(symbols::SOURCE_FILES);
         // A kernel of another version may have other archives. It works without the list.

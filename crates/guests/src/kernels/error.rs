@@ -7,6 +7,7 @@ use super::git::GitError;
 use super::identity;
 use super::patches::Unfit;
 use super::sources::SourcesError;
+use super::zfs::ZfsError;
 use crate::uml::UmlError;
 use fsdyno_files::Untrusted;
 use fsdyno_files::places::NoPlaces;
@@ -29,6 +30,9 @@ pub enum SetupError {
     Fragment(#[from] InvalidFragment),
     #[error(transparent)]
     Sources(#[from] SourcesError),
+    /// The sources or the programs of `OpenZFS` do not fit.
+    #[error(transparent)]
+    Zfs(#[from] ZfsError),
     /// Something the build needs is not here.
     #[error("building a kernel needs {what}; apt-get install {packages}")]
     Tools {
@@ -144,6 +148,13 @@ pub enum ImportError {
         /// What it lacks.
         why: String,
     },
+    /// It was built from code under licences that forbid to distribute it.
+    #[error(
+        "{} is not installed: the kernel has {zfs}, and only who built it may use it. Build one here: \
+         fsdyno lab setup --with zfs",
+        file.display()
+    )]
+    OwnUseOnly { file: PathBuf, zfs: String },
     /// It is not the kernel that was built.
     #[error(
         "{} is not installed: the SHA-256 of the kernel is {found}, and `{recorded}` is recorded. \

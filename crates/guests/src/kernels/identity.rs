@@ -1,7 +1,8 @@
 //! The identity of a lab kernel, recorded in its directory. The same sources, options and compiler
 //! give the same program.
 
-use super::patches;
+use super::zfs::{self, Zfs};
+use super::{fragment, patches};
 use fsdyno_files::{Access, TrustedDir, Untrusted};
 use fsdyno_model::names::{hexadecimal, short_hash};
 use serde::{Deserialize, Serialize};
@@ -21,6 +22,10 @@ pub struct Identity {
     pub schema: u32,
     /// The sources: the package with its version, or the file with its digest.
     pub source: String,
+    /// The sources of `OpenZFS` that are part of it: a package with its version, or a file with its
+    /// digest. Such a kernel must not be distributed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub zfs: Option<String>,
     /// The hash of the config fragment.
     pub fragment: String,
     /// The first line of the compiler's version output.
@@ -44,6 +49,7 @@ impl Identity {
         Self {
             schema: Self::SCHEMA,
             source: source.to_owned(),
+            zfs: None,
             fragment: of_fragment(fragment),
             compiler: compiler.to_owned(),
             release: String::new(),
@@ -51,6 +57,25 @@ impl Identity {
             lacks: Vec::new(),
             named: false,
         }
+    }
+
+    /// Adds `OpenZFS` to the sources.
+    #[must_use]
+    pub(super) fn with_zfs(mut self, zfs: Option<&Zfs>) -> Self {
+        if let Some(zfs) = zfs {
+            self.zfs = Some(zfs.name.clone());
+            self.fragment = zfs::fragment_hash();
+        }
+        self
+    }
+
+    /// Whether it has the config fragment and the changes of this program.
+    pub(super) fn is_current(&self) -> bool {
+        let hash = match self.zfs {
+            Some(_) => zfs::fragment_hash(),
+            None => of_fragment(fragment::TEXT),
+        };
+        self.fragment == hash
     }
 
     /// Sets whether the user named the sources.
@@ -73,11 +98,16 @@ impl Identity {
     pub fn name(&self) -> String {
         let Self {
             source,
+            zfs,
             fragment,
             compiler,
             ..
         } = self;
-        let hash = short_hash(&format!("{source}\n{fragment}\n{compiler}"));
+        let mut text = format!("{source}\n{fragment}\n{compiler}");
+        if let Some(zfs) = zfs {
+            text = format!("{text}\n{zfs}");
+        }
+        let hash = short_hash(&text);
         let stem = source.split_whitespace().next().unwrap_or_default();
         let plain = |c: char| c.is_ascii_alphanumeric() || ".-_".contains(c);
         let stem: String = stem.chars().filter(|c| plain(*c)).collect();
@@ -153,6 +183,15 @@ mod tests {
         for other in others {
             assert_ne!(one.name(), other.name());
         }
+        let with = |zfs: &str| Identity {
+            zfs: Some(zfs.to_owned()),
+            ..one.clone()
+        };
+        assert_ne!(one.name(), with("zfs-dkms 2.3.2-2").name());
+        assert_ne!(
+            with("zfs-dkms 2.3.9-1").name(),
+            with("zfs-dkms 2.3.2-2").name()
+        );
         assert!(
             one.name().starts_with("linux-source-6.12-"),
             "{}",

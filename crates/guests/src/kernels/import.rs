@@ -89,6 +89,10 @@ impl Import {
         self.copy_to(staged.path())?;
         let identity = Identity::read(&staged)?
             .ok_or_else(|| self.no_kernel("it records no identity in a known format"))?;
+        if let Some(zfs) = identity.zfs.clone() {
+            let file = self.path;
+            return Err(ImportError::OwnUseOnly { file, zfs }.into());
+        }
         let program = staged.path().join(PROGRAM);
         let digest = File::open(&program).and_then(|program| sha256(&program));
         let found = digest.map_err(refused("read", &program))?;
@@ -353,6 +357,9 @@ mod tests {
         let json = serde_json::to_string(&identity(KERNEL)).unwrap();
         let other = KERNEL.replace("6.12", "6.13");
         let renamed = serde_json::to_string(&identity(&other)).unwrap();
+        let mut with_zfs = identity(KERNEL);
+        with_zfs.zfs = Some("zfs-dkms 2.3.2-2".to_owned());
+        let with_zfs = serde_json::to_string(&with_zfs).unwrap();
         let whole = package(".xz", &[("linux", KERNEL), ("identity.json", &json)]);
         let cases = [
             (
@@ -364,6 +371,10 @@ mod tests {
                 "6.13-test",
             ),
             (package("", &[("linux", KERNEL)]), "records no identity"),
+            (
+                package("", &[("linux", KERNEL), ("identity.json", &with_zfs)]),
+                "only who built it may use it",
+            ),
             (
                 package("", &[("identity.json", &json)]),
                 "has no usr/lib/fsdyno/kernels",

@@ -24,6 +24,7 @@ pub mod symbols;
 mod tools;
 mod trees;
 mod verified;
+mod zfs;
 
 pub use build::{Made, Order, Progress, set_up};
 pub use error::{ImportError, SetupError};
@@ -36,12 +37,14 @@ pub use source::{KernelSource, NamedSource};
 pub use stored::Stored;
 pub use trees::{TreeOrder, TreeSource, build, program_of};
 pub use verified::NotVerified;
+pub use zfs::{ZfsError, ZfsSource};
 
+use super::inside::GIVEN_PROGRAMS;
 use super::uml::{self, Uml};
 use fragment::Fragment;
 use fsdyno_files::places::{self, NoPlaces};
 use fsdyno_files::{TrustedDir, Untrusted};
-use fsdyno_model::{Availability, KernelChoice, Need};
+use fsdyno_model::{Availability, Bytes, KernelChoice, Need};
 use rustix::fs::{AtFlags, statat};
 use std::fs::File;
 use std::io;
@@ -50,6 +53,10 @@ use std::sync::Arc;
 
 /// The program in the folder of a kernel.
 pub(super) const PROGRAM: &str = "linux";
+
+/// The directory in the folder of a kernel with programs for its guests, whose version must be that of a
+/// part of the kernel.
+pub(super) const GUEST_PROGRAMS: &str = "guest-programs";
 
 /// The kernels of packages, for all users.
 const SYSTEM: &str = "/usr/lib/fsdyno/kernels";
@@ -100,13 +107,15 @@ pub struct LabKernel {
 impl LabKernel {
     /// Whether it was built with the config fragment of this program.
     pub fn is_current(&self) -> bool {
-        self.identity.fragment == identity::of_fragment(fragment::TEXT)
+        self.identity.is_current()
     }
 
     /// Its rank as the default: the lowest is selected. A kernel of sources that the user named is
-    /// the default only if there is none of the distribution's sources.
-    fn rank(&self) -> (bool, bool) {
-        (self.identity.named, !self.is_current())
+    /// the default only if there is none of the distribution's sources. One with `OpenZFS` was built on
+    /// request, and can do all that others can.
+    fn rank(&self) -> (bool, bool, bool) {
+        let identity = &self.identity;
+        (identity.named, !self.is_current(), identity.zfs.is_none())
     }
 }
 
@@ -233,6 +242,44 @@ pub(super) fn program(choice: &KernelChoice) -> Result<(PathBuf, Option<Arc<File
     }
 }
 
+/// The programs next to a kernel for its guests; none if it has none. The directory of `program` is
+/// trusted as far as `program` is.
+pub(super) fn guest_programs(program: &Path) -> Result<Option<PathBuf>, Untrusted> {
+    match TrustedDir::open(&program.with_file_name(GUEST_PROGRAMS)) {
+        Ok(folder) => Ok(Some(folder.path().to_owned())),
+        Err(error) if error.is_missing() => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether a kernel was built with an option: `CONFIG_X=y`. A kernel that does not exist was not.
+pub fn has_option(choice: &KernelChoice, option: &str) -> bool {
+    let Ok((program, verified)) = program(choice) else {
+        return false;
+    };
+    let uml = Uml::at(program, verified);
+    uml.is_ok_and(|uml| uml.lacks(&[option]).is_ok_and(|lacks| lacks.is_empty()))
+}
+
+/// Whether guests of a kernel have a program that this machine may lack.
+pub fn brings_program(choice: &KernelChoice, name: &str) -> bool {
+    let Ok((program, _)) = program(choice) else {
+        return false;
+    };
+    let folder = guest_programs(&program);
+    folder.is_ok_and(|folder| folder.is_some_and(|folder| folder.join(name).is_file()))
+}
+
+/// The words of a kernel's command line for guests with these programs, reached at `place`.
+pub(super) fn words_of_programs(place: &str, memory: Bytes) -> [String; 3] {
+    [
+        zfs::cache_limit(memory),
+        format!("{GIVEN_PROGRAMS}={place}"),
+        // A guest has no udev, so mdadm(8) must create the device nodes itself.
+        "MDADM_NO_UDEV=1".to_owned(),
+    ]
+}
+
 /// How to get a missing option from a lab kernel; none if the lab kernel lacks it too, or is the
 /// kernel in question.
 pub fn remedy(need: &Need, requested: Option<&Path>) -> Option<String> {
@@ -313,6 +360,24 @@ mod tests {
         assert!(kernels.first().unwrap().unwrap().identity.named);
         kernel(folder, "of-the-distribution", "CONFIG_X=y\n", 100);
         assert!(!kernels.first().unwrap().unwrap().identity.named);
+    }
+
+    #[test]
+    fn a_kernel_with_openzfs_is_preferred_if_it_is_current() {
+        let work_dir = tempfile::tempdir().unwrap();
+        let kernels = Kernels::in_folder(work_dir.path().join("kernels"));
+        let folder = kernels.folder();
+        let with_zfs = |fragment: &str| {
+            let mut identity = Identity::of("source", "", "compiler").built("6.1", "digest", &[]);
+            identity.zfs = Some("zfs-dkms 2.3.2-2".to_owned());
+            fragment.clone_into(&mut identity.fragment);
+            identity.write(&folder.join("zfs")).unwrap();
+            kernels.first().unwrap().unwrap().identity.zfs.is_some()
+        };
+        kernel(folder, "zfs", fragment::TEXT, 100);
+        kernel(folder, "other", fragment::TEXT, 0);
+        assert!(with_zfs(&zfs::fragment_hash()));
+        assert!(!with_zfs(&identity::of_fragment(fragment::TEXT)));
     }
 
     #[test]

@@ -5,10 +5,10 @@ use std::path::Path;
 use std::{fs, io};
 
 /// A text in one source file, and its replacement.
-struct Patch {
-    file: &'static str,
-    text: &'static str,
-    instead: &'static str,
+pub(super) struct Patch {
+    pub file: &'static str,
+    pub text: &'static str,
+    pub instead: &'static str,
 }
 
 /// User-mode Linux reads the registers of a process with all processor state by `ptrace(2)`. On a
@@ -602,7 +602,8 @@ pub(super) fn unfit(sources: &Path) -> io::Result<Option<Unfit>> {
     first_unfit(sources, CPU_CHARGE)
 }
 
-fn first_unfit(sources: &Path, patches: &'static [Patch]) -> io::Result<Option<Unfit>> {
+/// The first patch that does not fit these sources.
+pub(super) fn first_unfit(sources: &Path, patches: &'static [Patch]) -> io::Result<Option<Unfit>> {
     for one in patches {
         if !read(&sources.join(one.file))?.contains(one.text) {
             let mut lines = one.text.lines().map(str::trim);
@@ -639,7 +640,8 @@ fn read(file: &Path) -> io::Result<String> {
     }
 }
 
-fn apply(sources: &Path, patches: &[Patch]) -> io::Result<()> {
+/// Applies the patches that fit.
+pub(super) fn apply(sources: &Path, patches: &[Patch]) -> io::Result<()> {
     for one in patches {
         let file = sources.join(one.file);
         let text = read(&file)?;

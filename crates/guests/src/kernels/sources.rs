@@ -1,6 +1,7 @@
 //! The sources of a kernel: the archive of the distribution's package, installed or downloaded, or
 //! an archive that the user names.
 
+use super::error::SetupError;
 use super::identity::sha256;
 use super::tools::{self, words};
 use fsdyno_files::{input, programs};
@@ -11,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 /// The directory of the archive of an installed package.
-const FOLDER: &str = "/usr/src";
+pub(super) const FOLDER: &str = "/usr/src";
 
 /// The prefix of the package and of its archive.
 const STEM: &str = "linux-source-";
@@ -99,13 +100,20 @@ fn archives(folder: &Path) -> Vec<(String, PathBuf)> {
 }
 
 /// The numbers in a version: 6.9 is older than 6.12.
-fn numbers(text: &str) -> Vec<u64> {
+pub(super) fn numbers(text: &str) -> Vec<u64> {
     text.split(|c: char| !c.is_ascii_digit())
         .filter_map(|digits| digits.parse().ok())
         .collect()
 }
 
 fn of_file(path: &Path) -> Result<Sources, SourcesError> {
+    let (name, path) = named(path)?;
+    let from = From::Archive(path);
+    Ok(Sources { name, from })
+}
+
+/// The name of an archive that the user names, with its digest, and its absolute path.
+pub(super) fn named(path: &Path) -> Result<(String, PathBuf), SourcesError> {
     let unread = |cause| SourcesError::Unread {
         path: path.to_owned(),
         cause,
@@ -115,10 +123,7 @@ fn of_file(path: &Path) -> Result<Sources, SourcesError> {
     let digest = digest.map_err(unread)?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let stem = name.split(".tar").next().unwrap_or_default();
-    Ok(Sources {
-        name: format!("{stem} sha256 {digest}"),
-        from: From::Archive(path),
-    })
+    Ok((format!("{stem} sha256 {digest}"), path))
 }
 
 /// An archive that a package installed; one of another origin is identified by its digest.
@@ -132,7 +137,8 @@ fn of_package(package: &str, archive: &Path, stop: &CancelToken) -> Result<Sourc
     })
 }
 
-fn installed(package: &str, stop: &CancelToken) -> Result<Option<String>, CommandError> {
+/// The version of an installed package.
+pub(super) fn installed(package: &str, stop: &CancelToken) -> Result<Option<String>, CommandError> {
     if programs::find("dpkg-query").is_none() {
         return Ok(None);
     }
@@ -144,11 +150,8 @@ fn installed(package: &str, stop: &CancelToken) -> Result<Option<String>, Comman
 
 /// The version of a package that can be downloaded.
 fn candidate(package: &str, stop: &CancelToken) -> Result<Option<String>, CommandError> {
-    if programs::find("apt-cache").is_none() {
-        return Ok(None);
-    }
-    let reported = command::query(&words(&["apt-cache", "policy", package]), stop)?;
-    Ok(candidate_of(&reported.stdout))
+    let policy = printed(&["apt-cache", "policy", package], stop)?;
+    Ok(candidate_of(&policy))
 }
 
 fn candidate_of(policy: &str) -> Option<String> {
@@ -181,7 +184,7 @@ pub(super) fn archive(
         installed.map_err(failed)?;
         PathBuf::from(FOLDER)
     } else {
-        download(package, folder, stop)?.map_err(failed)?;
+        download(std::slice::from_ref(package), folder, stop)?.map_err(failed)?;
         folder.join("usr/src")
     };
     if place.starts_with(folder) {
@@ -198,24 +201,52 @@ pub(super) fn archive(
         .ok_or_else(|| failed(format!("it holds no archive in {}", place.display())))
 }
 
-/// Downloads a package as an ordinary user, and unpacks it. Returns the messages if that failed.
-fn download(
-    package: &str,
+/// Downloads packages as an ordinary user, and unpacks them into a directory without other packages.
+/// Returns the messages if that failed.
+pub(super) fn download(
+    packages: &[String],
     folder: &Path,
     stop: &CancelToken,
 ) -> Result<Result<(), String>, CommandError> {
     // The destination is the working directory, passed as an argument and not as shell text.
-    let script = "cd -- \"$1\" && apt-get -q download \"$2\" && dpkg-deb -x \"$2\"_*.deb .";
+    let script = "cd -- \"$1\" && shift && apt-get -q download \"$@\" && \
+        for package in *.deb; do dpkg-deb -x \"$package\" . || exit; done";
     let Some(place) = folder.to_str() else {
         return Ok(Err(format!("{} is no text", folder.display())));
     };
-    let argv = words(&["sh", "-c", script, "sh", place, package]);
+    let mut argv = words(&["sh", "-c", script, "sh", place]);
+    argv.extend(packages.iter().cloned());
     let finished = command::run(&argv, stop)?;
     Ok(if finished.success() {
         Ok(())
     } else {
         Err(finished.failure(&argv))
     })
+}
+
+/// What a query of packages prints; nothing if the program does not exist.
+pub(super) fn printed(argv: &[&str], stop: &CancelToken) -> Result<String, CommandError> {
+    if programs::find(argv[0]).is_none() {
+        return Ok(String::new());
+    }
+    Ok(command::query(&words(argv), stop)?.stdout)
+}
+
+/// Unpacks an archive of sources into an empty directory, without its first directory.
+pub(super) fn unpack(archive: &Path, to: &Path, stop: &CancelToken) -> Result<(), SetupError> {
+    let mut argv = words(&["tar", "--strip-components=1", "--no-same-owner", "-C"]);
+    for (path, word) in [(to, "-xf"), (archive, "")] {
+        let text = path.to_str().ok_or_else(|| {
+            SetupError::Unpack(format!("{} is no text, as tar is given it", path.display()))
+        })?;
+        argv.push(text.to_owned());
+        argv.extend((!word.is_empty()).then(|| word.to_owned()));
+    }
+    let finished = command::run(&argv, stop)?;
+    if finished.success() {
+        return Ok(());
+    }
+    Err(SetupError::Unpack(finished.failure(&argv)))
 }
 
 #[cfg(test)]

@@ -132,6 +132,7 @@ pub fn build(
     }
     let kernel_build = KernelBuild {
         build_dir: &build_dir,
+        zfs: None,
         name: &name_of(&tree),
         identity: &identity,
         jobs: order.jobs,

@@ -4,7 +4,8 @@
 //! Mount options are properties of the dataset, set at pool creation. Mount means import of the
 //! pool, which mounts its dataset. Unmount means export, after which neither the kernel nor the
 //! daemon has its data. The checker is `zdb`. It reads all blocks of the exported pool and compares
-//! them with their checksums and the space maps.
+//! them with their checksums and the space maps. In User-mode Linux the kernel's scrub replaces it:
+//! `zdb` waits until the clock has advanced, which virtual time does only for those who sleep.
 
 mod properties;
 
@@ -63,6 +64,18 @@ const LINK: &str = "mkdir -p \"$0\" && for device; do \
     for part in \"$device\" \"${device}1\" \"${device}p1\"; do \
     { [ ! -b \"$part\" ] && [ ! -c \"$part\" ]; } || ln -sf \"$part\" \"$0\" || exit; done; done";
 
+/// Checks an exported pool: `$0` is the directory of its links, `$1` its name. A scrub compares all blocks
+/// with their checksums and reports errors only as text. `zdb -e -p` opens an exported pool with its
+/// devices in this directory; `-cc` checks data too, and a damaged block gives status 3.
+const CHECK: &str = "if grep -qw zfs /proc/filesystems && grep -q 'User Mode Linux' /proc/cpuinfo; then \
+    zpool import -N -f -o cachefile=none -d \"$0\" \"$1\" && zpool scrub -w \"$1\" || exit 3; \
+    zpool status -v \"$1\"; zpool status -x \"$1\" | grep -q 'is healthy'; healthy=$?; \
+    zpool export \"$1\" && exit $healthy; exit 3; \
+    fi; exec zdb -e -p \"$0\" -bcc \"$1\"";
+
+/// Prints the limit of the cache (ARC) of the kernel module.
+const CACHE_LIMIT: &str = "grep -s c_max /proc/spl/kstat/zfs/arcstats || true";
+
 /// PID file of a daemon that fsdyno started.
 const PID_FILE: &str = "/run/fsdyno-zfs-fuse.pid";
 
@@ -82,6 +95,10 @@ const IN_VIRTUAL_TIME: (&[&str], &[&str]) = (
 /// Memory of zfs-fuse 0.7 in virtual time: up to 125 MB after these copies, plus a reserve for
 /// larger trees. With 71 MiB a guest evicts the programs that it runs.
 const DAEMON_MEMORY: Bytes = Bytes(192 << 20);
+
+/// `OpenZFS` accepts no limit of its cache (ARC) below 64 MiB. A guest of 100 MiB then only evicts, one of
+/// 128 MiB copies small trees.
+const KERNEL_MEMORY: Bytes = Bytes(192 << 20);
 
 /// The pool for a mount point.
 struct At<'a> {
@@ -165,8 +182,8 @@ static FACTS: Facts = Facts {
     options: properties::KNOWN,
     foreign: properties::FOREIGN,
     layouts: &["single", "pool", MIRROR],
-    // `zpool create` rejects smaller devices.
-    smallest: Bytes(64 << 20),
+    // `zpool create` rejects devices below 64 MiB; on a whole disk it makes two more partitions.
+    smallest: Bytes(80 << 20),
     version: None,
     ..Facts::TEMPLATE
 };
@@ -201,6 +218,7 @@ impl Filesystem for Zfs {
         let (before, after) = IN_VIRTUAL_TIME;
         Some(Daemon {
             load: words(&["modprobe", "zfs"]),
+            built_in: "CONFIG_ZFS=y".to_owned(),
             argv: words(&ARGV),
             in_virtual_time: words(&[before, &ARGV, after].concat()),
             pools: words(&["zpool", "list", "-H", "-o", "name"]),
@@ -210,6 +228,7 @@ impl Filesystem for Zfs {
             takes_up: "/var/lib/zfs/zpool.cache".into(),
             mounts_by: "fuse".to_owned(),
             memory: DAEMON_MEMORY,
+            memory_of_kernel: KERNEL_MEMORY,
         })
     }
 
@@ -296,6 +315,10 @@ impl Filesystem for Zfs {
             at.record_step(&["zpool", "status"]),
             at.record_step(&["zpool", "get", "all"]),
             at.record_step(&["zfs", "get", "all"]),
+            (
+                "arcstats".to_owned(),
+                Step::command(["sh", "-c", CACHE_LIMIT]),
+            ),
             // Neither the tools nor the daemon print their version. This prints the pool versions.
             (words.join(" "), Step::command(words)),
         ]
@@ -309,10 +332,7 @@ impl Filesystem for Zfs {
     ) -> Option<Check> {
         let at = At::new(target);
         let links = text(&at.links());
-        // `-e -p`: an exported pool, with its devices in this directory. `-cc`: checks data too. A
-        // damaged block gives status 3. A scrub needs an imported pool and reports errors only as
-        // text.
-        let words = ["zdb", "-e", "-p", &links, "-bcc", &at.name];
+        let words = ["sh", "-c", CHECK, &links, &at.name];
         Some(Check {
             step: Step::command(words),
             clean: &[0],
@@ -325,12 +345,12 @@ impl Filesystem for Zfs {
     }
 
     fn compresses(&self, contender: &Contender) -> bool {
-        // The last word takes effect. The default is `off` in zfs-fuse and `on` since OpenZFS 2.2.
+        // The last word takes effect. The default is `on` since OpenZFS 2.2, and `off` in zfs-fuse.
         let options = contender.mkfs.iter().chain(&contender.mount);
         options
             .filter_map(|word| word.rsplit_once("compression="))
             .next_back()
-            .is_some_and(|(_, value)| value != "off")
+            .is_none_or(|(_, value)| value != "off")
     }
 }
 

@@ -10,7 +10,7 @@ mod variants;
 
 pub use args::{AdviseArgs, Survival};
 
-use crate::catalogue::unavailable;
+use crate::catalogue::{runs_without_daemon, unavailable};
 use crate::commands::rendering;
 use crate::commands::work::note_all_left_out;
 use crate::exit::{CliError, Code};
@@ -280,7 +280,8 @@ fn is_virtual(args: &AdviseArgs) -> Result<bool, CliError> {
 /// The reason why a file system is a contender only by name; none if it is one by default.
 fn not_advisable(recipe: &dyn recipes::Filesystem, in_guest: bool) -> Option<String> {
     let capabilities = recipe.capabilities();
-    let uncounted = recipe.daemon().filter(|_| in_guest);
+    let daemon = recipe.daemon().filter(|_| in_guest);
+    let uncounted = daemon.filter(|_| !runs_without_daemon(recipe, in_guest));
     let why = if !capabilities.consistency.survives_power_cuts() {
         "after a power cut a program has to repair it".to_owned()
     } else if let Some(why) = capabilities.unmaintained {

@@ -2,7 +2,7 @@
 
 use crate::args::{JsonArgs, guest_lab, kernel};
 use clap::{Args, Subcommand};
-use fsdyno_guests::kernels::KernelSource;
+use fsdyno_guests::kernels::{KernelSource, ZfsSource};
 use fsdyno_model::{Bytes, KernelChoice, LabChoice};
 use std::path::PathBuf;
 
@@ -25,8 +25,9 @@ pub enum LabCommand {
     ///
     /// The sources are those of the distribution. The build takes some minutes, and 2 GiB while it
     /// runs. An interrupted build resumes at the next start; an existing kernel is not built again.
-    /// `--from` installs a kernel that was built elsewhere, in a second. The command prints the path
-    /// of the kernel. Exit codes: 0 the kernel exists, 1 the build or the kernel failed, 4 sources,
+    /// `--with zfs` builds a kernel with OpenZFS and its programs, for your own use: its licence
+    /// forbids to distribute it. `--from` installs a kernel that was built elsewhere, in a second. The
+    /// command prints the path of the kernel. Exit codes: 0 the kernel exists, 1 the build or the kernel failed, 4 sources,
     /// programs or the file of `--from` are missing, 130 interrupted.
     Setup(SetupArgs),
     /// Build kernels of source trees and git commits, and print their paths
@@ -78,12 +79,39 @@ pub struct SetupArgs {
     /// Archive of kernel sources [default: the distribution's package]
     #[arg(long, value_name = "FILE")]
     pub source: Option<PathBuf>,
+    /// Build OpenZFS into the kernel, from the distribution's zfs-dkms: zfs
+    #[arg(long, value_name = "WHAT")]
+    pub with: Option<Extra>,
+    /// Build OpenZFS into the kernel, from the archive of a release
+    #[arg(long, value_name = "FILE")]
+    pub zfs: Option<PathBuf>,
     /// Keep the sources and the build directory
     #[arg(long)]
     pub keep: bool,
     /// Install a built kernel: a package fsdyno-lab-kernel, or a file `linux`
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["jobs", "source", "keep"])]
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with_all = ["jobs", "source", "keep", "with", "zfs"]
+    )]
     pub from: Option<PathBuf>,
+}
+
+/// What a lab kernel has only on request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Extra {
+    Zfs,
+}
+
+impl SetupArgs {
+    /// The sources of OpenZFS, if the kernel is to have it.
+    pub fn zfs_source(&self) -> Option<ZfsSource> {
+        match (&self.zfs, self.with) {
+            (Some(archive), _) => Some(ZfsSource::Archive(archive.clone())),
+            (None, Some(Extra::Zfs)) => Some(ZfsSource::Distribution),
+            (None, None) => None,
+        }
+    }
 }
 
 #[derive(Debug, Args)]

@@ -23,6 +23,7 @@ pub fn setup(args: &SetupArgs) -> Result<(), CliError> {
     let kernels = Kernels::of_user().map_err(CliError::usage)?;
     let order = Order {
         source: args.source.clone(),
+        zfs: args.zfs_source(),
         jobs: compile_jobs(args.jobs),
         keep: args.keep,
     };
@@ -42,9 +43,12 @@ pub fn setup(args: &SetupArgs) -> Result<(), CliError> {
     } else {
         format!("was built in {}", screen.elapsed())
     };
+    let zfs = identity.zfs.as_ref().map(|zfs| format!(", with {zfs}"));
     output::note(format_args!(
-        "fsdyno: the lab kernel {verb}: Linux {} of {}",
-        identity.release, identity.source
+        "fsdyno: the lab kernel {verb}: Linux {} of {}{}",
+        identity.release,
+        identity.source,
+        zfs.unwrap_or_default()
     ));
     let mut line = made.kernel.program.as_os_str().as_bytes().to_vec();
     line.push(b'\n');
@@ -54,11 +58,11 @@ pub fn setup(args: &SetupArgs) -> Result<(), CliError> {
 /// The error of a build with its exit code.
 fn with_code(error: &SetupError, stop: &CancelToken) -> CliError {
     if stop.requested() {
-        let text = "interrupted; the finished part is kept. Resume with: fsdyno lab setup";
+        let text = "interrupted; the finished part is kept. Resume with the same command";
         return CliError::new(Code::Interrupted, text);
     }
     let code = match error {
-        SetupError::Tools { .. } | SetupError::Sources(_) => Code::Missing,
+        SetupError::Tools { .. } | SetupError::Sources(_) | SetupError::Zfs(_) => Code::Missing,
         SetupError::Import(error) if error.is_missing() => Code::Missing,
         _ => Code::Failure,
     };

@@ -1,6 +1,7 @@
 //! Making a kernel, of sources whose Makefile does in a moment what that of a kernel does.
 
 use super::*;
+use fsdyno_host::command;
 use fsdyno_model::CancelToken;
 use tempfile::TempDir;
 
@@ -27,7 +28,8 @@ impl WorkDir {
         let root = tempfile::tempdir().unwrap();
         let sources = root.path().join("linux-0");
         fs::create_dir_all(&sources).unwrap();
-        let makefile = format!("allnoconfig:\n\t{configures}\nlinux:\n\t{compiles}\n");
+        let version = "VERSION = 6\nPATCHLEVEL = 0\n";
+        let makefile = format!("{version}allnoconfig:\n\t{configures}\nlinux:\n\t{compiles}\n");
         fs::write(sources.join("Makefile"), makefile).unwrap();
         fs::write(sources.join("Kconfig"), "config HOSTFS\n").unwrap();
         let archive = root.path().join("linux-0.tar");
@@ -44,6 +46,7 @@ impl WorkDir {
         assert!(packed.success(), "{packed:?}");
         let order = Order {
             source: Some(archive),
+            zfs: None,
             jobs: 1,
             keep: false,
         };
@@ -253,4 +256,45 @@ fn a_program_that_prints_no_release_is_not_a_kernel() {
     let text = made.unwrap_err().to_string();
     assert!(text.contains("does not start"), "{text}");
     assert_eq!(work_dir.kernels().first().unwrap(), None);
+}
+
+#[test]
+fn openzfs_that_does_not_fit_is_refused_before_anything_is_compiled() {
+    let named = "openzfs_that_does_not_fit_is_refused_before_anything_is_compiled";
+    let Some(mut work_dir) = WorkDir::new(named, TAKES_ALL, COMPILES) else {
+        return;
+    };
+    let archive = work_dir.root.path().join("zfs-9.0.tar");
+    work_dir.order.zfs = Some(ZfsSource::Archive(archive.clone()));
+    let meta = |maximum: &str| {
+        format!("Name: zfs\nVersion: 9.0\nLinux-Maximum: {maximum}\nLinux-Minimum: 4.18\n")
+    };
+    for (text, expected) in [
+        ("Name: zfs\n".to_owned(), "META names no versions"),
+        (
+            meta("5.19"),
+            "is for Linux 4.18 to 5.19, and the kernel is Linux 6.0",
+        ),
+        (meta("6.0"), "OpenZFS 9.0 cannot run in virtual time"),
+    ] {
+        let folder = work_dir.root.path().join("zfs-9.0");
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join("META"), text).unwrap();
+        let place = work_dir.root.path().to_str().unwrap();
+        let words = [
+            "tar",
+            "-C",
+            place,
+            "-cf",
+            archive.to_str().unwrap(),
+            "zfs-9.0",
+        ];
+        let packed = command::run(&tools::words(&words), &CancelToken::new()).unwrap();
+        assert!(packed.success(), "{packed:?}");
+        let (made, reported) = work_dir.set_up(&CancelToken::new());
+        let why = made.unwrap_err().to_string();
+        assert!(why.contains(expected), "{why}");
+        let configured = reported.iter().any(|step| step.contains("configuring"));
+        assert!(!configured, "{reported:?}");
+    }
 }

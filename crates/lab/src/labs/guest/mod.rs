@@ -403,15 +403,22 @@ impl GuestLab {
 }
 
 /// The memory of a guest for that contender: that of the plan, and in virtual time also that of the
-/// daemon of its file system. A plan may scale its memory with the datasets; the memory of the
-/// daemon is fixed.
+/// daemon of its file system. If the kernel does the work of the daemon, it has a least memory instead. A
+/// plan may scale its memory with the datasets; these parts are fixed.
 pub(crate) fn memory_for(plan: &Plan, contender: &Contender) -> Bytes {
-    let memory = plan.guest.clone().unwrap_or_default().memory;
+    let guest = plan.guest.clone().unwrap_or_default();
     let recipe = fsdyno_recipes::find(&contender.filesystem);
     let daemon = recipe
         .and_then(fsdyno_recipes::Filesystem::daemon)
         .filter(|_| plan.disk_in_virtual_time().is_some());
-    Bytes(memory.0 + daemon.map_or(0, |daemon| daemon.memory.0))
+    let Some(daemon) = daemon else {
+        return guest.memory;
+    };
+    let kernel = contender.kernel.as_ref().map(|kernel| &kernel.program);
+    if kernels::has_option(kernel.unwrap_or(guest.kernel()), &daemon.built_in) {
+        return guest.memory.max(daemon.memory_of_kernel);
+    }
+    Bytes(guest.memory.0 + daemon.memory.0)
 }
 
 /// The memory of the largest guest of a plan.

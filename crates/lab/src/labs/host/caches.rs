@@ -107,10 +107,14 @@ fn warm(
     note(evidence, &residency);
     evidence.proven = residency.resident_pages >= residency.pages;
     if !evidence.proven {
-        evidence.reason = Some(format!(
-            "after the pass only {} of {} pages were in memory",
-            residency.resident_pages, residency.pages
-        ));
+        evidence.reason = Some(match residency.resident_pages {
+            0 => "after the pass no page was in memory: the file system may have its own cache"
+                .into(),
+            resident => format!(
+                "after the pass only {resident} of {} pages were in memory",
+                residency.pages
+            ),
+        });
     }
     Ok(())
 }

@@ -30,8 +30,16 @@ impl CellExecutor for HostExecutor<'_, '_> {
     }
 
     fn daemon(&mut self, daemon: &Daemon) -> Result<(), CellEnd> {
+        if !self.virtual_time {
+            return self.start_daemon(daemon);
+        }
         // The plan of a guest has no model disk.
-        if self.virtual_time {
+        self.start_daemon(&daemon.clone().for_virtual_time())?;
+        if self
+            .daemon
+            .as_ref()
+            .is_some_and(|(running, _)| running.is_ours())
+        {
             self.notes.warn(Warning::new(
                 WarningKind::NotCounted,
                 format!(
@@ -41,9 +49,8 @@ impl CellExecutor for HostExecutor<'_, '_> {
                 ),
                 "compare it with file systems of the kernel in real time",
             ));
-            return self.start_daemon(&daemon.clone().for_virtual_time());
         }
-        self.start_daemon(daemon)
+        Ok(())
     }
 
     fn make(&mut self, step: &Step) -> Result<(), CellEnd> {
