@@ -9,6 +9,7 @@ use fsdyno_model::figure_unit::normalised;
 use fsdyno_model::{Better, FigureName, OwnFigure, OwnPhase, OwnTable, PhasePlan, ResultSet};
 use serde::Serialize;
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 
 /// The number of names in a message.
 const NAMED: usize = 6;
@@ -127,7 +128,7 @@ impl OwnComparison {
 fn few(names: &[String]) -> String {
     let mut text = names[..names.len().min(NAMED)].join(", ");
     if let more @ 1.. = names.len().saturating_sub(NAMED) {
-        text += &format!(" and {more} more");
+        let _ = write!(text, " and {more} more");
     }
     text
 }

@@ -19,6 +19,7 @@ pub mod guest;
 pub mod history;
 pub mod jobs;
 pub mod lab;
+pub mod left_out;
 pub mod list;
 pub mod lose;
 pub mod make;

@@ -1,14 +1,15 @@
 //! `work show` and `work import`: what a workload file will do, and the translation of foreign ones.
 
+use crate::commands::left_out::note_left_out;
 use crate::commands::run::plan_error;
 use crate::exit::CliError;
 use crate::output;
 use clap::{Args, Subcommand};
-use fsdyno_load::work::{Settings, Summary, Work, left_out, lines, phases};
+use fsdyno_load::work::{Settings, Summary, Work, lines, phases};
 use fsdyno_model::{Bytes, printable};
 use fsdyno_run::resolve::read_work;
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 #[derive(Debug, Args)]
 pub struct WorkArgs {
@@ -69,23 +70,6 @@ pub fn work(command: &WorkCommand) -> Result<(), CliError> {
         WorkCommand::Import(args) => {
             let (text, _) = read_work(&args.file).map_err(plan_error)?;
             output::bytes(text.as_bytes())
-        }
-    }
-}
-
-/// Prints what the translation of a file leaves out.
-pub fn note_left_out(file: &Path, text: &str) {
-    for line in left_out(text) {
-        let (file, line) = (file.display(), printable(line));
-        output::note(format_args!("fsdyno: {file}: left out: {line}"));
-    }
-}
-
-/// The same of several files, which are valid.
-pub fn note_all_left_out(files: &[PathBuf]) {
-    for file in files {
-        if let Ok((text, _)) = read_work(file) {
-            note_left_out(file, &text);
         }
     }
 }

@@ -11,8 +11,8 @@ mod variants;
 pub use args::{AdviseArgs, Survival};
 
 use crate::catalogue::{runs_without_daemon, unavailable};
+use crate::commands::left_out::note_all_left_out;
 use crate::commands::rendering;
-use crate::commands::work::note_all_left_out;
 use crate::exit::{CliError, Code};
 use crate::output;
 use disk_file::DiskFile;

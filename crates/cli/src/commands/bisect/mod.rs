@@ -10,9 +10,9 @@ mod summary;
 pub use args::BisectArgs;
 
 use crate::commands::jobs::compile_jobs;
+use crate::commands::left_out::note_left_out;
 use crate::commands::profiling;
 use crate::commands::run::{check_early, plan_error};
-use crate::commands::work::note_left_out;
 use crate::exit::{CliError, Code};
 use crate::output;
 use bench::{Recorded, interrupted};

@@ -1,8 +1,8 @@
 //! The source of the programs of a search: the arguments as a [`ProgramSource`].
 
 use super::CrashArgs;
+use crate::commands::left_out::note_left_out;
 use crate::commands::run::plan_error;
-use crate::commands::work::note_left_out;
 use crate::exit::CliError;
 use crate::output;
 use fsdyno_crash::render_programs;

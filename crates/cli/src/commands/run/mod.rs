@@ -11,8 +11,8 @@ mod variants;
 
 use crate::args::Erase;
 use crate::commands::jobs::JobsArgs;
+use crate::commands::left_out::note_all_left_out;
 use crate::commands::measuring::{LockArgs, Measuring};
-use crate::commands::work::note_all_left_out;
 use crate::commands::{published, rendering};
 use crate::exit::{CliError, Code};
 use crate::screen::Screen;

@@ -116,6 +116,14 @@ impl Translation {
         let is_named = !files.key.starts_with('[');
         let several = is_named && (files.shared || users().count() > 1);
         let present = several || files.present;
+        if !plan.exists {
+            let what = if present {
+                "files that are written more than once, or by others, exist before"
+            } else {
+                "new files are not preallocated, and are sparse if a job writes at random"
+            };
+            self.left_out.insert((0, format!("fallocate: {what}")));
+        }
         let key = if is_named {
             files.key.clone()
         } else {
@@ -165,7 +173,7 @@ struct Set {
 impl Plan {
     /// Writes the workers of this job.
     fn group(&self, (table, workers): (&str, u64), set: &Set, text: &mut String) {
-        let (mut begin, steps, loops) = self.steps(set);
+        let (begin, steps, loops) = self.steps(set);
         let _ = writeln!(text, "\n# {}\n[[{table}]]", plain(&self.name));
         if workers > 1 {
             let _ = writeln!(text, "count = {workers}");
@@ -173,13 +181,15 @@ impl Plan {
         if let Some(loops) = loops {
             let _ = writeln!(text, "loops = {loops}");
         }
+        if self.split.is_some() && !self.time_based {
+            let bytes = self.operations.saturating_mul(workers);
+            let _ = writeln!(text, "bytes = \"{bytes}\"");
+        }
         if let Some(time) = self.time {
             let _ = writeln!(text, "time = \"{}\"", shown(time));
         }
-        let all = self.opens(set).chain(begin.drain(..));
-        let all: Vec<String> = all.collect();
-        let _ = writeln!(text, "begin = [");
-        for step in all {
+        text.push_str("begin = [\n");
+        for step in self.opens(set).into_iter().chain(begin) {
             let _ = writeln!(text, "  {step},");
         }
         text.push_str("]\nsteps = [\n");
@@ -190,7 +200,7 @@ impl Plan {
     }
 
     /// The steps that open the files.
-    fn opens(&self, set: &Set) -> impl Iterator<Item = String> {
+    fn opens(&self, set: &Set) -> Vec<String> {
         let Set { name, present } = set;
         let is_mixed = (1..100).contains(&self.directions.reads) && !self.directions.random;
         let mut steps = Vec::new();
@@ -214,7 +224,7 @@ impl Plan {
                 steps.push(format!("\"truncate @f{file} {}\"", self.files.size));
             }
         }
-        steps.into_iter()
+        steps
     }
 
     /// Further steps that are done once, the steps, and how often these are done.
@@ -222,10 +232,11 @@ impl Plan {
         let one = |file: u64, times: u64| self.operation(set, file, times);
         let sync = |file: u64, sync: &Sync| format!("\"{} @f{file}\"", sync.call);
         let count = self.files.count;
+        let uncounted = self.time_based || self.split.is_some();
         match &self.sync {
             Some(each) if count == 1 => {
                 let steps = vec![sync(0, each), one(0, each.every)];
-                if self.time_based {
+                if uncounted {
                     return (Vec::new(), steps, None);
                 }
                 // As fio does, no sync follows the last operation.
@@ -242,7 +253,7 @@ impl Plan {
                     let sync = each.as_ref().map(|each| sync(file, each));
                     [one(file, 1)].into_iter().chain(sync)
                 };
-                if self.time_based {
+                if uncounted {
                     return (Vec::new(), (0..count).flat_map(of).collect(), None);
                 }
                 let rest = self.operations % count;
@@ -260,12 +271,16 @@ impl Plan {
     fn operation(&self, set: &Set, file: u64, times: u64) -> String {
         let Directions { reads, random } = self.directions;
         let block = self.block;
+        let length = match &self.split {
+            Some(split) => split.lengths.clone(),
+            None => block.to_string(),
+        };
         let at = if random { "random" } else { "next" };
-        let read = || format!("read @f{file} {at} {block}");
+        let read = || format!("read @f{file} {at} {length}");
         let write = match (random, set.present, reads) {
-            (false, false, _) => format!("append @f{file} {block}"),
-            (false, true, 1..) => format!("write @w{file} next {block}"),
-            _ => format!("write @f{file} {at} {block}"),
+            (false, false, _) => format!("append @f{file} {length}"),
+            (false, true, 1..) => format!("write @w{file} next {length}"),
+            _ => format!("write @f{file} {at} {length}"),
         };
         let mut keys = String::new();
         if block > USUAL_BLOCK {

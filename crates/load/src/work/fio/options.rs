@@ -5,9 +5,10 @@ use super::parse::Setting;
 use crate::work::WorkError;
 
 /// Options that are translated.
-const TRANSLATED: [&str; 24] = [
+const TRANSLATED: [&str; 25] = [
     "rw",
     "bs",
+    "bssplit",
     "size",
     "filesize",
     "io_size",
@@ -146,6 +147,9 @@ const WITHOUT_MEANING: [(&str, &[&str]); 9] = [
 /// Values of `ioengine` and `iodepth` that are as here.
 const ONE_AT_A_TIME: [&str; 6] = ["sync", "psync", "vsync", "pvsync", "pvsync2", "1"];
 
+/// Other engines that read and write files.
+const ENGINES: [&str; 5] = ["libaio", "posixaio", "io_uring", "mmap", "splice"];
+
 /// Why an option has no meaning here; none if it is translated. One that is not known is refused, since
 /// it may change the operations.
 pub(super) fn left_out(setting: &Setting) -> Result<Option<&'static str>, WorkError> {
@@ -154,6 +158,9 @@ pub(super) fn left_out(setting: &Setting) -> Result<Option<&'static str>, WorkEr
     let is_same = ["ioengine", "iodepth"].contains(&key) && ONE_AT_A_TIME.contains(&value);
     if is_same || TRANSLATED.contains(&key) {
         return Ok(None);
+    }
+    if key == "ioengine" && !ENGINES.contains(&value) {
+        return Err(setting.wrong("this engine has no equivalent", BY_FIO));
     }
     let mut all = WITHOUT_MEANING.iter();
     let found = all.find(|(_, keys)| keys.contains(&key));

@@ -8,9 +8,11 @@ use std::ops::Range;
 const GLOBAL: &str = "global";
 
 /// Names of options that mean the same as another one.
-const ALIASES: [(&str, &str); 7] = [
+const ALIASES: [(&str, &str); 9] = [
     ("readwrite", "rw"),
     ("blocksize", "bs"),
+    ("bsrange", "bs"),
+    ("blocksize_range", "bs"),
     ("nr_files", "nrfiles"),
     ("io_limit", "io_size"),
     ("timeout", "runtime"),
@@ -23,6 +25,8 @@ const ALIASES: [(&str, &str); 7] = [
 pub(super) struct Setting {
     pub key: String,
     pub value: Option<String>,
+    /// It as in the file.
+    pub text: String,
     pub line: usize,
     pub span: Range<usize>,
 }
@@ -42,11 +46,12 @@ pub(super) fn jobs(text: &str) -> Result<Vec<Job>, WorkError> {
     let mut in_global = None;
     let mut start = 0;
     for (number, whole) in (1..).zip(text.split_inclusive('\n')) {
-        let line = whole.trim();
+        // fio reads comments at the end of lines, too.
+        let line = whole.split([';', '#']).next().unwrap_or_default().trim();
         let begin = start + (whole.len() - whole.trim_start().len());
         let span = begin..begin + line.len();
         start += whole.len();
-        if line.is_empty() || line.starts_with(['#', ';']) {
+        if line.is_empty() {
             continue;
         }
         if let Some(name) = line
@@ -87,6 +92,7 @@ pub(super) fn jobs(text: &str) -> Result<Vec<Job>, WorkError> {
             Setting {
                 key,
                 value,
+                text: line.to_owned(),
                 line: number,
                 span,
             },
@@ -103,20 +109,8 @@ pub(super) fn jobs(text: &str) -> Result<Vec<Job>, WorkError> {
 }
 
 impl Setting {
-    /// Its text, as in the file.
-    pub fn text(&self) -> String {
-        match &self.value {
-            Some(value) => format!("{}={value}", self.key),
-            None => self.key.clone(),
-        }
-    }
-
     pub fn wrong(&self, what: &str, help: &str) -> WorkError {
-        WorkError::new(
-            self.span.clone(),
-            format!("`{}`: {what}", self.text()),
-            help,
-        )
+        WorkError::new(self.span.clone(), format!("`{}`: {what}", self.text), help)
     }
 
     /// A switch.

@@ -10,6 +10,9 @@ use std::ops::Range;
 /// The longest operation.
 const MOST_BLOCK: u64 = 64 << 20;
 
+/// The alignment of direct I/O.
+const SECTOR: u64 = 4096;
+
 /// The most copies of a job.
 const MOST_WORKERS: u64 = 4096;
 
@@ -29,6 +32,15 @@ pub(super) struct Sync {
     pub call: &'static str,
 }
 
+/// Operations of several lengths.
+pub(super) struct Split {
+    /// The distribution of lengths.
+    pub lengths: String,
+    longest: u64,
+    /// Whether all are multiples of 4096.
+    aligned: bool,
+}
+
 /// What a job does.
 pub(super) struct Plan {
     pub name: String,
@@ -37,10 +49,14 @@ pub(super) struct Plan {
     pub waits: bool,
     /// The files by the name in the job file, if it has one, and what they are called here.
     pub files: Files,
+    /// Whether fio writes the files before the job.
+    pub exists: bool,
     pub directions: Directions,
+    /// The bytes of an operation, or of the longest.
     pub block: u64,
-    /// The operations of each worker.
+    /// The operations of each worker; if they have several lengths, their bytes.
     pub operations: u64,
+    pub split: Option<Split>,
     pub workers: u64,
     pub sync: Option<Sync>,
     /// Nanoseconds.
@@ -101,14 +117,28 @@ impl Plan {
             }
         }
         let directions = directions(job)?;
-        let block = block(job.options.get("bs"), directions)?;
+        let split = job.options.get("bssplit").map(split).transpose()?;
+        let block = match &split {
+            Some(split) => split.longest,
+            None => block(job.options.get("bs"), directions)?,
+        };
+        let aligned = match &split {
+            Some(split) => split.aligned,
+            None => block.is_multiple_of(SECTOR),
+        };
         let workers = job.number("numjobs")?;
         if workers > MOST_WORKERS {
             return Err(job.wrong(&format!("{workers} are too many jobs"), BY_FIO));
         }
-        let (mut files, limit) = files(job, block, workers)?;
-        let of_files = (files.size / block).saturating_mul(files.count);
-        let once = limit.map_or(of_files, |limit| limit.div_ceil(block));
+        // Operations of several lengths are not counted: their bytes are.
+        let unit = if split.is_some() { 1 } else { block };
+        let (mut files, limit) = files(job, unit, workers)?;
+        if files.size < block {
+            let what = "its files are smaller than one operation";
+            return Err(job.wrong(what, "raise size"));
+        }
+        let of_files = (files.size / unit).saturating_mul(files.count);
+        let once = limit.map_or(of_files, |limit| limit.div_ceil(unit));
         let operations = once.saturating_mul(job.number("loops")?);
         let time_based = job.is_on("time_based")?;
         let time = job.time("runtime", 1_000_000_000)?;
@@ -121,36 +151,30 @@ impl Plan {
             return Err(order.wrong("only roundrobin is translated", BY_FIO));
         }
         let again = time_based || operations > of_files;
-        let exist = directions.reads > 0 || job.is_on("overwrite")?;
-        files.present = exist || again;
-        if !exist {
-            let what = if again {
-                "files that a job writes again and again exist before it"
-            } else {
-                "new files are not preallocated, and are sparse if a job writes at random"
-            };
-            notes.insert((0, format!("fallocate: {what}")));
-        }
+        let exists = directions.reads > 0 || job.is_on("overwrite")?;
+        files.present = exists || again;
         Ok(Self {
             name: job.name.clone(),
             span: job.span.clone(),
             waits: job.is_on("stonewall")?,
             sync: sync(job, directions, files.count, notes)?,
             files,
+            exists,
             directions,
             block,
             operations,
+            split,
             workers,
             time,
             time_based,
             think: job.time("thinktime", 1_000)?,
-            flags: flags(job, block)?,
+            flags: flags(job, aligned)?,
         })
     }
 }
 
 /// The files of a job, and the bytes of each worker if they are not those of all files.
-fn files(job: &Job, block: u64, workers: u64) -> Result<(Files, Option<u64>), WorkError> {
+fn files(job: &Job, unit: u64, workers: u64) -> Result<(Files, Option<u64>), WorkError> {
     let names = job
         .options
         .get("filename")
@@ -175,10 +199,7 @@ fn files(job: &Job, block: u64, workers: u64) -> Result<(Files, Option<u64>), Wo
         (None, None) => return Err(job.wrong("it has no size", "write size=SIZE")),
     };
     // Only whole operations are performed.
-    let size = each_size - each_size % block;
-    if size == 0 {
-        return Err(job.wrong("its files are smaller than one operation", "raise size"));
-    }
+    let size = each_size - each_size % unit;
     let all = size.saturating_mul(count);
     let limit = job.bytes("io_size")?.or(total.filter(|total| *total < all));
     let files = Files {
@@ -193,7 +214,7 @@ fn files(job: &Job, block: u64, workers: u64) -> Result<(Files, Option<u64>), Wo
 
 /// Names a setting that has no meaning here.
 fn leave_out(notes: &mut Notes, setting: &Setting, why: &str) {
-    let text = setting.text().replace(char::is_control, " ");
+    let text = setting.text.replace(char::is_control, " ");
     let text = format!("line {}: {text}: {why}", setting.line);
     notes.insert((setting.line, text));
 }
@@ -245,18 +266,14 @@ fn directions(job: &Job) -> Result<Directions, WorkError> {
             return Err(wrong.unwrap_or_else(|| WorkError::new(0..0, "", BY_FIO)));
         }
     };
-    let reads = match (
-        mixed,
-        job.options.get("rwmixread"),
-        job.options.get("rwmixwrite"),
-    ) {
+    let share = |key: &str| job.options.get(key);
+    // The later of the two counts.
+    let reads = match (mixed, share("rwmixread"), share("rwmixwrite")) {
         (Some(reads), ..) => reads,
         (None, None, None) => 50,
-        (None, Some(share), None) => percent(share)?,
-        (None, None, Some(share)) => 100 - percent(share)?,
-        (None, Some(share), Some(_)) => {
-            return Err(share.wrong("the job also has rwmixwrite", "leave one out"));
-        }
+        (None, Some(read), Some(write)) if read.line > write.line => percent(read)?,
+        (None, _, Some(write)) => 100 - percent(write)?,
+        (None, Some(read), None) => percent(read)?,
     };
     Ok(Directions { reads, random })
 }
@@ -282,9 +299,11 @@ fn block(setting: Option<&Setting>, directions: Directions) -> Result<u64, WorkE
         .split(',')
         .collect();
     let wrong = || setting.wrong("this is no size", "write for example 4k, or 4k,8k");
-    let of = |text: &str| match text {
-        "" if texts.len() > 1 => Ok(USUAL),
-        text => size(text).ok_or_else(wrong),
+    let of = |text: &str| match text.split_once('-') {
+        Some((least, most)) if least == most => size(least).ok_or_else(wrong),
+        Some(_) => Err(setting.wrong("operations have one size here", BY_FIO)),
+        None if text.is_empty() && texts.len() > 1 => Ok(USUAL),
+        None => size(text).ok_or_else(wrong),
     };
     let read = of(texts[0])?;
     // Without a size of its own, writing has that of reading.
@@ -304,8 +323,38 @@ fn block(setting: Option<&Setting>, directions: Directions) -> Result<u64, WorkE
     Ok(block)
 }
 
+/// Lengths with their shares in percent: `4k/60:64k/40`.
+fn split(setting: &Setting) -> Result<Split, WorkError> {
+    let mut choices = Vec::new();
+    let mut aligned = true;
+    let mut longest = 0;
+    for choice in setting.value.as_deref().unwrap_or_default().split(':') {
+        let read = choice.split_once('/').and_then(|(length, share)| {
+            let share: u32 = share.parse().ok().filter(|share| *share <= 100)?;
+            Some((size(length)?, share))
+        });
+        let (length, share) = read.ok_or_else(|| {
+            let what = format!("`{choice}` is no length with its share");
+            setting.wrong(&what, "write for example 4k/60:64k/40")
+        })?;
+        if share > 0 {
+            longest = longest.max(length);
+            aligned &= length.is_multiple_of(SECTOR);
+            choices.push(format!("{length}*{share}"));
+        }
+    }
+    if longest > MOST_BLOCK || choices.is_empty() {
+        return Err(setting.wrong("lengths are up to 64 MiB", BY_FIO));
+    }
+    Ok(Split {
+        lengths: format!("choice({})", choices.join(", ")),
+        longest,
+        aligned,
+    })
+}
+
 /// The keys of steps that open files.
-fn flags(job: &Job, block: u64) -> Result<String, WorkError> {
+fn flags(job: &Job, aligned: bool) -> Result<String, WorkError> {
     let mut flags = String::new();
     for (key, meaning) in [("direct", true), ("buffered", false)] {
         let Some(direct) = job.options.get(key) else {
@@ -314,7 +363,7 @@ fn flags(job: &Job, block: u64) -> Result<String, WorkError> {
         if direct.is_on()? != meaning || !flags.is_empty() {
             continue;
         }
-        if !block.is_multiple_of(4096) {
+        if !aligned {
             let what = "direct I/O needs operations of a multiple of 4096 bytes";
             return Err(direct.wrong(what, BY_FIO));
         }

@@ -72,7 +72,16 @@ fn a_job_does_the_operations_that_fio_does() {
     ] {
         assert_eq!(counted(&format!("[a]\n{job}\n")), expected, "{job}");
     }
-    let [reads, writes, syncs] = counted("[a]\nrw=randrw\nsize=1m\nrwmixread=70\nfsync=1\n");
+    let [reads, _, _] =
+        counted("[a]\nrw=randread\nsize=4m\nbssplit=4k/90:64k/10:1m/0\nnumjobs=2\n");
+    // A mean of 10 KiB; the last operation of each worker may be one of the longest.
+    assert!(
+        (8 << 20..(8 << 20) + (128 << 10)).contains(&reads.1),
+        "{reads:?}"
+    );
+    assert!((600..1100).contains(&reads.0), "{reads:?}");
+    let mixed = "[a]\nrw=randrw ; both\nsize=1m\nrwmixwrite=10\nrwmixread=70\nfsync=1\n";
+    let [reads, writes, syncs] = counted(mixed);
     assert_eq!((reads.0 + writes.0, syncs.0), (256, 255));
     assert!((150..210).contains(&reads.0), "{reads:?}");
 }
@@ -135,7 +144,18 @@ fn what_cannot_be_translated_is_refused_at_its_place() {
     for (options, place, message) in [
         ("rw=trim", "rw=trim", "it has no translation"),
         ("rw=randread:8", "rw=randread:8", "it has no translation"),
-        ("bsrange=4k-64k", "bsrange", "it has no translation"),
+        ("bsrange=4k-64k", "bsrange", "one size here"),
+        ("ioengine=filestat", "ioengine", "no equivalent"),
+        (
+            "bssplit=4k/60,8k/40",
+            "bssplit",
+            "is no length with its share",
+        ),
+        (
+            "bssplit=4k/60:512/40\ndirect=1",
+            "direct",
+            "multiple of 4096",
+        ),
         ("zonemode=zbd", "zonemode", "it has no translation"),
         ("include other.fio", "include", "includes are not read"),
         ("size=50%", "size=50%", "this is no size"),
