@@ -189,11 +189,12 @@ pub enum Command {
     Run(Box<commands::run::RunArgs>),
     /// Recommend a file system and its options for a workload and a disk
     ///
-    /// It measures all file systems that meet the needs, then the options of the best two, and prints
-    /// the best choice, the runner-up, what would turn the decision, and the commands. With the lab
-    /// kernel it measures on a model disk in virtual time, else on image files in real time.
+    /// If the atlas has the question, it answers at once (docs/atlas.md). Otherwise it measures all file
+    /// systems that meet the needs, then the options of the best two, and prints the best choice, the
+    /// runner-up, what would turn the decision, and the commands. With the lab kernel it measures on a
+    /// model disk in virtual time, else on image files in real time.
     Advise(Box<commands::advise::AdviseArgs>),
-    /// Show answers that were measured before, verify them here, or build them
+    /// Show, verify and build answers that were measured before
     ///
     /// An atlas is a file of figures in virtual time, by work, disk and size: the same on every machine,
     /// so that each cell can be measured again and compared to the nanosecond (docs/atlas.md).
@@ -262,7 +263,7 @@ pub enum Command {
     Man(crate::man::ManArgs),
     /// Print the JSON Schema of a command's JSON output
     Schema {
-        /// Schema: report, series, exploration, why, compare, history, advice, atlas, crash, lose
+        /// Schema: report, series, exploration, why, compare, history, advice, atlas ...
         #[arg(value_parser = schema)]
         name: fsdyno_report::schemas::Schema,
     },
