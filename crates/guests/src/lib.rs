@@ -11,6 +11,7 @@ pub mod inside;
 pub mod kernels;
 mod machine;
 mod one_processor;
+mod own_programs;
 pub mod profile;
 pub mod protocol;
 pub mod qemu;
@@ -26,9 +27,6 @@ pub use start::{MAX_DISKS, Setting, disk, ended};
 
 /// A directory of the guest for its own files, on a file system in memory.
 pub const PLACE: &str = "/run/fsdyno";
-
-/// The programs of the kernel's directory, as its guests find them.
-pub(crate) const PROGRAMS: &str = "/run/fsdyno/programs";
 
 /// The name of the virtio port that connects to the host.
 pub(crate) const LINE_NAME: &str = "fsdyno";

@@ -7,8 +7,8 @@
 //! starts.
 
 use super::determinism::make_deterministic;
-use super::kernels::words_of_programs;
 use super::machine::{GuestError, Machine};
+use super::own_programs;
 use super::running::Guest;
 use super::start::MAX_DISKS;
 use super::uml::Uml;
@@ -164,7 +164,10 @@ fn words(uml: &Uml, setting: Setting) -> Vec<String> {
     words.push(format!("TMPDIR={}/tmp", super::PLACE));
     words.push(format!("PATH={PATH}"));
     if uml.programs.is_some() {
-        words.extend(words_of_programs(&format!("{HERE}/{LINK}"), setting.memory));
+        words.extend(own_programs::words(
+            &format!("{HERE}/{LINK}"),
+            setting.memory,
+        ));
     }
     if let Some(modules) = &uml.modules {
         words.push(format!(

@@ -1,7 +1,7 @@
 //! User-mode Linux: the kernel is a program, its disks are files, its root is the file system of
 //! the host. It needs no privileges.
 
-use super::kernels::words_of_programs;
+use super::own_programs;
 use super::start::{Attachment, Setting, Start};
 use fsdyno_files::programs;
 use fsdyno_host::command::{self, CommandError, Finished, Limits};
@@ -217,7 +217,7 @@ impl Uml {
         if let Some(programs) = &self.programs {
             let place = joined("", programs)?;
             let place = place.to_string_lossy();
-            words.extend(words_of_programs(&place, setting.memory).map(OsString::from));
+            words.extend(own_programs::words(&place, setting.memory).map(OsString::from));
         }
         if let Some(modules) = &self.modules {
             words.push(joined(&format!("{MODULES}="), modules)?);

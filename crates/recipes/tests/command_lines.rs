@@ -275,7 +275,7 @@ fn a_zfs_pool_is_imported_from_its_own_devices_only() {
     arcstats: sh -c 'grep -s c_max /proc/spl/kstat/zfs/arcstats || true'
     zpool upgrade -v: zpool upgrade -v
     durable: zfs set fsdyno:durable=yes fsdyno-mnt
-    check [0]: sh -c 'if grep -qw zfs /proc/filesystems && grep -q '\''User Mode Linux'\'' /proc/cpuinfo; then zpool import -N -f -o cachefile=none -d "$0" "$1" && zpool scrub -w "$1" || exit 3; zpool status -v "$1"; zpool status -x "$1" | grep -q '\''is healthy'\''; healthy=$?; zpool export "$1" && exit $healthy; exit 3; fi; exec zdb -e -p "$0" -bcc "$1"' /mnt/devices fsdyno-mnt
+    check [0]: sh -c 'if grep -qw zfs /proc/filesystems && grep -q '\''User Mode Linux'\'' /proc/cpuinfo; then zpool import -N -f -o cachefile=none -d "$0" "$1" || exit 3; zpool scrub -w "$1" && zpool status -x "$1" | grep -q '\''is healthy'\''; failed=$?; zpool status -v "$1"; zpool export "$1" || exit 3; exit $failed; fi; exec zdb -e -p "$0" -bcc "$1"' /mnt/devices fsdyno-mnt
     "#);
 }
 

@@ -7,7 +7,7 @@
 pub(crate) mod entry;
 
 use crate::start::{self, MACHINE};
-use crate::{LINE_NAME, PLACE, PROGRAMS};
+use crate::{LINE_NAME, PLACE, own_programs};
 use fsdyno_files::programs;
 use fsdyno_host::probe::MODULES;
 use fsdyno_model::LabChoice;
@@ -54,17 +54,14 @@ pub fn is_first() -> bool {
     rustix::process::getpid().is_init()
 }
 
-/// The environment variable that names the directory of its own programs, or a link to it.
-pub(crate) const GIVEN_PROGRAMS: &str = "FSDYNO_PROGRAMS";
-
 /// Mounts the file systems that programs expect, creates [`PLACE`], and configures the module
 /// directory of the kernel. Returns the directory for temporary files.
 pub fn set_up_guest() -> Result<PathBuf, GuestInitError> {
     entry::enter_root()?;
     // The link is in the host's `/proc`.
-    let own = std::env::var_os(GIVEN_PROGRAMS).map(PathBuf::from);
+    let own = std::env::var_os(own_programs::GIVEN).map(PathBuf::from);
     let own = own.map(|path| fs::read_link(&path).unwrap_or(path));
-    programs::take_given_path(own.as_ref().map(|_| PROGRAMS.into()));
+    programs::take_given_path(own.as_ref().map(|_| own_programs::PLACE.into()));
     for (fstype, target) in [
         ("proc", "/proc"),
         ("sysfs", "/sys"),
@@ -94,7 +91,8 @@ pub fn set_up_guest() -> Result<PathBuf, GuestInitError> {
     fs::create_dir_all(&temporary)
         .map_err(GuestInitError::at(format!("make {}", temporary.display())))?;
     if let Some(own) = &own {
-        symlink(own, PROGRAMS).map_err(GuestInitError::at(format!("make {PROGRAMS}")))?;
+        let link = own_programs::PLACE;
+        symlink(own, link).map_err(GuestInitError::at(format!("make {link}")))?;
     }
     if own.is_some() || lab() == LabChoice::Qemu {
         write_udev_database().map_err(GuestInitError::at("register its disks for udev"))?;

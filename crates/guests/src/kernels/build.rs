@@ -97,9 +97,11 @@ pub fn set_up(
         return Ok(made);
     }
     have_tools(stop, on_progress)?;
-    let identity = Identity::of(&sources.name, fragment::TEXT, &tools::compiler(stop)?)
-        .with_zfs(zfs.as_ref())
+    let mut identity = Identity::of(&sources.name, fragment::TEXT, &tools::compiler(stop)?)
         .named(order.source.is_some());
+    if let Some(zfs) = &zfs {
+        identity = identity.with_zfs(&zfs.name, zfs::fragment_hash());
+    }
     let folder = TrustedDir::create(kernels.folder())?;
     let folder = folder.path();
     buildable(folder)?;
@@ -124,7 +126,9 @@ pub fn set_up(
     let unpacked = build_dir.path("sources");
     kernel_build.unpack_sources(&sources, &unpacked, on_progress)?;
     if let Some(zfs) = &zfs {
-        let prepared = zfs::Prepared::new(zfs, &unpacked, &build_dir, stop, on_progress)?;
+        let mut step = |text: &str| on_progress(Progress::Step(text));
+        let place = &build_dir.folder;
+        let prepared = zfs::Prepared::new(zfs, &unpacked, place, stop, &mut step)?;
         kernel_build.zfs = Some(prepared);
     }
     let kernel = kernel_build.of(&unpacked, folder, on_progress)?;
@@ -388,7 +392,7 @@ impl KernelBuild<'_> {
         let part = self.build_dir.path("sources.part");
         remove_tree(&part).map_err(refused("remove", &part))?;
         fs::create_dir_all(&part).map_err(refused("make", &part))?;
-        sources::unpack(&archive, &part, self.stop)?;
+        sources::unpack(&archive, &part, self.stop)?.map_err(SetupError::Unpack)?;
         patches::make(&part).map_err(refused("change", &part))?;
         fs::rename(&part, sources).map_err(refused("rename", &part))?;
         remove_tree(&package).map_err(refused("remove", &package))
@@ -422,7 +426,8 @@ impl KernelBuild<'_> {
             let targets = [all, "allnoconfig".to_owned()];
             tree.make(&targets, self.stop, &mut |_| {})?;
             if let Some(zfs) = &self.zfs {
-                zfs.join(tree, self.build_dir, self.stop, on_progress)?;
+                let mut step = |text: &str| on_progress(Progress::Step(text));
+                zfs.join(tree, &self.build_dir.folder, self.stop, &mut step)?;
                 tree.make(&targets, self.stop, &mut |_| {})?;
             }
         }

@@ -7,12 +7,12 @@ use super::git::GitError;
 use super::identity;
 use super::patches::Unfit;
 use super::sources::SourcesError;
-use super::zfs::ZfsError;
 use crate::uml::UmlError;
 use fsdyno_files::Untrusted;
 use fsdyno_files::places::NoPlaces;
 use fsdyno_host::command::CommandError;
 use fsdyno_model::Bytes;
+use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -173,5 +173,48 @@ impl ImportError {
     /// Whether the file does not exist.
     pub fn is_missing(&self) -> bool {
         matches!(self, Self::Untrusted(error) if error.is_missing())
+    }
+}
+
+/// Why `OpenZFS` cannot be part of a kernel.
+#[derive(Debug, thiserror::Error)]
+pub enum ZfsError {
+    /// No package is known.
+    #[error("no sources of OpenZFS: apt-get knows no package zfs-dkms; {0}")]
+    None(Remedy),
+    /// It is for other kernels.
+    #[error(
+        "{name} is for Linux {minimum} to {maximum}, and the kernel is Linux {kernel}; {remedy}"
+    )]
+    Kernel {
+        name: String,
+        minimum: String,
+        maximum: String,
+        kernel: String,
+        remedy: Remedy,
+    },
+    /// The sources are of another kind.
+    #[error("{name} holds no sources of OpenZFS: {why}")]
+    NoSources { name: String, why: String },
+    /// A change does not fit.
+    #[error("OpenZFS {version} cannot run in virtual time: {unfit}")]
+    Patch { version: String, unfit: Unfit },
+    /// The programs are missing, of another version, or do not run.
+    #[error("no programs of OpenZFS {version}: {why}")]
+    Tools { version: String, why: String },
+}
+
+/// How to get sources that fit: the line that the list of package sources lacks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Remedy(pub(super) String);
+
+impl fmt::Display for Remedy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "add the line `{}` to /etc/apt/sources.list and run apt-get update, or name an archive of a \
+             release with --zfs",
+            self.0
+        )
     }
 }

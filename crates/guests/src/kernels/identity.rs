@@ -1,8 +1,7 @@
 //! The identity of a lab kernel, recorded in its directory. The same sources, options and compiler
 //! give the same program.
 
-use super::zfs::{self, Zfs};
-use super::{fragment, patches};
+use super::patches;
 use fsdyno_files::{Access, TrustedDir, Untrusted};
 use fsdyno_model::names::{hexadecimal, short_hash};
 use serde::{Deserialize, Serialize};
@@ -59,23 +58,12 @@ impl Identity {
         }
     }
 
-    /// Adds `OpenZFS` to the sources.
+    /// Adds `OpenZFS` to the sources, with the hash of the fragment for it.
     #[must_use]
-    pub(super) fn with_zfs(mut self, zfs: Option<&Zfs>) -> Self {
-        if let Some(zfs) = zfs {
-            self.zfs = Some(zfs.name.clone());
-            self.fragment = zfs::fragment_hash();
-        }
+    pub(super) fn with_zfs(mut self, name: &str, fragment: String) -> Self {
+        self.zfs = Some(name.to_owned());
+        self.fragment = fragment;
         self
-    }
-
-    /// Whether it has the config fragment and the changes of this program.
-    pub(super) fn is_current(&self) -> bool {
-        let hash = match self.zfs {
-            Some(_) => zfs::fragment_hash(),
-            None => of_fragment(fragment::TEXT),
-        };
-        self.fragment == hash
     }
 
     /// Sets whether the user named the sources.

@@ -27,7 +27,7 @@ mod verified;
 mod zfs;
 
 pub use build::{Made, Order, Progress, set_up};
-pub use error::{ImportError, SetupError};
+pub use error::{ImportError, SetupError, ZfsError};
 pub use fragment::InvalidFragment;
 pub use git::{About, GitError, Repository};
 pub use identity::Identity;
@@ -37,14 +37,13 @@ pub use source::{KernelSource, NamedSource};
 pub use stored::Stored;
 pub use trees::{TreeOrder, TreeSource, build, program_of};
 pub use verified::NotVerified;
-pub use zfs::{ZfsError, ZfsSource};
+pub use zfs::ZfsSource;
 
-use super::inside::GIVEN_PROGRAMS;
 use super::uml::{self, Uml};
 use fragment::Fragment;
 use fsdyno_files::places::{self, NoPlaces};
 use fsdyno_files::{TrustedDir, Untrusted};
-use fsdyno_model::{Availability, Bytes, KernelChoice, Need};
+use fsdyno_model::{Availability, KernelChoice, Need};
 use rustix::fs::{AtFlags, statat};
 use std::fs::File;
 use std::io;
@@ -107,7 +106,11 @@ pub struct LabKernel {
 impl LabKernel {
     /// Whether it was built with the config fragment of this program.
     pub fn is_current(&self) -> bool {
-        self.identity.is_current()
+        let hash = match self.identity.zfs {
+            Some(_) => zfs::fragment_hash(),
+            None => identity::of_fragment(fragment::TEXT),
+        };
+        self.identity.fragment == hash
     }
 
     /// Its rank as the default: the lowest is selected. A kernel of sources that the user named is
@@ -268,16 +271,6 @@ pub fn brings_program(choice: &KernelChoice, name: &str) -> bool {
     };
     let folder = guest_programs(&program);
     folder.is_ok_and(|folder| folder.is_some_and(|folder| folder.join(name).is_file()))
-}
-
-/// The words of a kernel's command line for guests with these programs, reached at `place`.
-pub(super) fn words_of_programs(place: &str, memory: Bytes) -> [String; 3] {
-    [
-        zfs::cache_limit(memory),
-        format!("{GIVEN_PROGRAMS}={place}"),
-        // A guest has no udev, so mdadm(8) must create the device nodes itself.
-        "MDADM_NO_UDEV=1".to_owned(),
-    ]
 }
 
 /// How to get a missing option from a lab kernel; none if the lab kernel lacks it too, or is the

@@ -1,7 +1,6 @@
 //! The sources of a kernel: the archive of the distribution's package, installed or downloaded, or
 //! an archive that the user names.
 
-use super::error::SetupError;
 use super::identity::sha256;
 use super::tools::{self, words};
 use fsdyno_files::{input, programs};
@@ -232,21 +231,28 @@ pub(super) fn printed(argv: &[&str], stop: &CancelToken) -> Result<String, Comma
     Ok(command::query(&words(argv), stop)?.stdout)
 }
 
-/// Unpacks an archive of sources into an empty directory, without its first directory.
-pub(super) fn unpack(archive: &Path, to: &Path, stop: &CancelToken) -> Result<(), SetupError> {
+/// Unpacks an archive of sources into an empty directory, without its first directory. Returns the messages
+/// if that failed.
+pub(super) fn unpack(
+    archive: &Path,
+    to: &Path,
+    stop: &CancelToken,
+) -> Result<Result<(), String>, CommandError> {
     let mut argv = words(&["tar", "--strip-components=1", "--no-same-owner", "-C"]);
     for (path, word) in [(to, "-xf"), (archive, "")] {
-        let text = path.to_str().ok_or_else(|| {
-            SetupError::Unpack(format!("{} is no text, as tar is given it", path.display()))
-        })?;
+        let Some(text) = path.to_str() else {
+            let why = format!("{} is no text, as tar is given it", path.display());
+            return Ok(Err(why));
+        };
         argv.push(text.to_owned());
         argv.extend((!word.is_empty()).then(|| word.to_owned()));
     }
     let finished = command::run(&argv, stop)?;
-    if finished.success() {
-        return Ok(());
-    }
-    Err(SetupError::Unpack(finished.failure(&argv)))
+    Ok(if finished.success() {
+        Ok(())
+    } else {
+        Err(finished.failure(&argv))
+    })
 }
 
 #[cfg(test)]

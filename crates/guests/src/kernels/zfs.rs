@@ -4,18 +4,17 @@
 //! the same version are kept next to the kernel; its guests find them first. The licences of the
 //! kernel (GPL) and of `OpenZFS` (CDDL) forbid to distribute the result, so it is in no package.
 
-use super::build::{BuildDir, OnProgress, Progress};
 use super::building::{BuildError, Tree};
-use super::error::{SetupError, refused};
-use super::patches::{self, Patch, Unfit};
+use super::error::{Remedy, SetupError, ZfsError, refused};
+use super::patches::{self, Patch};
 use super::sources::{self, FOLDER, SourcesError};
 use super::{GUEST_PROGRAMS, fragment, identity, tools};
-use crate::PROGRAMS;
+use crate::own_programs::PLACE;
 use fsdyno_host::command;
 use fsdyno_host::removal::remove_tree;
+use fsdyno_model::CancelToken;
 use fsdyno_model::names::short_hash;
-use fsdyno_model::{Bytes, CancelToken};
-use std::fmt::{self, Write as _};
+use std::fmt::Write as _;
 use std::fs::{self, Permissions};
 use std::io;
 use std::os::unix::fs::PermissionsExt;
@@ -88,18 +87,6 @@ config ZFS
 \tselect ZLIB_DEFLATE
 ";
 
-/// The least limit of the cache that `OpenZFS` takes.
-const SMALLEST_CACHE: Bytes = Bytes(64 << 20);
-
-/// The parameter of a kernel that limits the cache (ARC) of `OpenZFS`: half of the guest's memory. Without
-/// a limit it may take all but what the kernel has left.
-pub(super) fn cache_limit(memory: Bytes) -> String {
-    format!(
-        "zfs.zfs_arc_max={}",
-        SMALLEST_CACHE.max(Bytes(memory.0 / 2)).0
-    )
-}
-
 /// Where its sources come from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ZfsSource {
@@ -109,64 +96,20 @@ pub enum ZfsSource {
     Archive(PathBuf),
 }
 
-#[derive(Debug, thiserror::Error)]
-pub enum ZfsError {
-    /// No package is known.
-    #[error("no sources of OpenZFS: apt-get knows no package {SOURCES}; {0}")]
-    None(Remedy),
-    /// It is for other kernels.
-    #[error(
-        "{name} is for Linux {minimum} to {maximum}, and the kernel is Linux {kernel}; {remedy}"
-    )]
-    Kernel {
-        name: String,
-        minimum: String,
-        maximum: String,
-        kernel: String,
-        remedy: Remedy,
-    },
-    /// The sources are of another kind.
-    #[error("{name} holds no sources of OpenZFS: {why}")]
-    NoSources { name: String, why: String },
-    /// A change does not fit.
-    #[error("OpenZFS {version} cannot run in virtual time: {unfit}")]
-    Patch { version: String, unfit: Unfit },
-    /// The programs are missing, of another version, or do not run.
-    #[error("no programs of OpenZFS {version}: {why}")]
-    Tools { version: String, why: String },
-}
-
-/// How to get sources that fit: the line that the list of package sources lacks.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Remedy(String);
-
-impl Remedy {
-    /// The newest package of a stable release is in its backports.
-    fn here(stop: &CancelToken) -> Result<Self, SourcesError> {
-        let format = "$(REPO_URI) $(RELEASE) $(COMPONENT)";
-        let words = [
-            "apt-get",
-            "indextargets",
-            "--format",
-            format,
-            "Created-By: Packages",
-        ];
-        let lists = sources::printed(&words, stop)?;
-        let suite = format!("{}-backports", codename());
-        let mirror = mirror_of(&lists, &codename()).unwrap_or("URL");
-        Ok(Self(format!("deb {mirror} {suite} contrib")))
-    }
-}
-
-impl fmt::Display for Remedy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "add the line `{}` to /etc/apt/sources.list and run apt-get update, or name an archive of a \
-             release with --zfs",
-            self.0
-        )
-    }
+/// The remedy for this system. The newest package of a stable release is in its backports.
+fn remedy(stop: &CancelToken) -> Result<Remedy, SourcesError> {
+    let format = "$(REPO_URI) $(RELEASE) $(COMPONENT)";
+    let words = [
+        "apt-get",
+        "indextargets",
+        "--format",
+        format,
+        "Created-By: Packages",
+    ];
+    let lists = sources::printed(&words, stop)?;
+    let suite = format!("{}-backports", codename());
+    let mirror = mirror_of(&lists, &codename()).unwrap_or("URL");
+    Ok(Remedy(format!("deb {mirror} {suite} contrib")))
 }
 
 /// The address from which the packages of a release come, in a list of addresses, releases and
@@ -227,7 +170,7 @@ pub(super) fn find(source: &ZfsSource, stop: &CancelToken) -> Result<Zfs, SetupE
             name: named(version),
             from: From::Package(version.to_owned()),
         }),
-        None => Err(ZfsError::None(Remedy::here(stop)?).into()),
+        None => Err(ZfsError::None(remedy(stop)?).into()),
     }
 }
 
@@ -325,14 +268,14 @@ impl Prepared {
     pub(super) fn new(
         zfs: &Zfs,
         kernel: &Path,
-        build_dir: &BuildDir,
+        build_dir: &Path,
         stop: &CancelToken,
-        on_progress: OnProgress<'_>,
+        on_step: &mut dyn FnMut(&str),
     ) -> Result<Self, SetupError> {
-        let folder = build_dir.path("zfs");
+        let folder = build_dir.join("zfs");
         if !folder.is_dir() {
-            on_progress(Progress::Step(&format!("fetching {}", zfs.name)));
-            let part = build_dir.path("zfs.part");
+            on_step(&format!("fetching {}", zfs.name));
+            let part = build_dir.join("zfs.part");
             remove_tree(&part).map_err(refused("remove", &part))?;
             fs::create_dir_all(&part).map_err(refused("make", &part))?;
             zfs.unpack(&part, build_dir, stop)?;
@@ -354,7 +297,7 @@ impl Prepared {
                 minimum: meta.minimum,
                 maximum: meta.maximum,
                 kernel,
-                remedy: Remedy::here(stop)?,
+                remedy: remedy(stop)?,
             }));
         }
         let prepared = Self {
@@ -362,9 +305,9 @@ impl Prepared {
             version: meta.version,
         };
         prepared.change()?;
-        let programs = build_dir.path(GUEST_PROGRAMS);
+        let programs = build_dir.join(GUEST_PROGRAMS);
         if !programs.is_dir() {
-            on_progress(Progress::Step(&format!("fetching {TOOLS}")));
+            on_step(&format!("fetching {TOOLS}"));
             prepared.fetch_programs(&zfs.from, build_dir, stop)?;
         }
         Ok(prepared)
@@ -396,7 +339,7 @@ impl Prepared {
     fn fetch_programs(
         &self,
         from: &From,
-        build_dir: &BuildDir,
+        build_dir: &Path,
         stop: &CancelToken,
     ) -> Result<(), SetupError> {
         let failed = |why: String| ZfsError::Tools {
@@ -413,7 +356,7 @@ impl Prepared {
                 same.ok_or_else(|| failed(format!("apt-get knows no {TOOLS} of this version")))?
             }
         };
-        let place = build_dir.path("package");
+        let place = build_dir.join("package");
         let emptied = remove_tree(&place).and_then(|()| fs::create_dir_all(&place));
         emptied.map_err(refused("make", &place))?;
         let tools = format!("{TOOLS}={package}");
@@ -424,8 +367,8 @@ impl Prepared {
             .map_err(SourcesError::from)?
             .map_err(failed)?;
         let (programs, part) = (
-            build_dir.path(GUEST_PROGRAMS),
-            build_dir.path("programs.part"),
+            build_dir.join(GUEST_PROGRAMS),
+            build_dir.join("programs.part"),
         );
         remove_tree(&part).map_err(refused("remove", &part))?;
         let collected = collect(&place, &part);
@@ -453,15 +396,15 @@ impl Prepared {
     pub(super) fn join(
         &self,
         tree: &Tree<'_>,
-        build_dir: &BuildDir,
+        build_dir: &Path,
         stop: &CancelToken,
-        on_progress: OnProgress<'_>,
+        on_step: &mut dyn FnMut(&str),
     ) -> Result<(), SetupError> {
-        let done = build_dir.path("joined");
+        let done = build_dir.join("joined");
         if done.exists() {
             return Ok(());
         }
-        on_progress(Progress::Step("configuring OpenZFS"));
+        on_step("configuring OpenZFS");
         let targets = ["prepare", "scripts"].map(str::to_owned);
         tree.make(&targets, stop, &mut |_| {})?;
         let option = |name: &str, path: &Path| format!("--with-linux{name}={}", path.display());
@@ -514,17 +457,12 @@ const CONFIGURE: &str = "cd -- \"$0\" && ARCH=um exec ./configure --disable-depe
 
 impl Zfs {
     /// Unpacks the sources into an empty directory.
-    fn unpack(
-        &self,
-        to: &Path,
-        build_dir: &BuildDir,
-        stop: &CancelToken,
-    ) -> Result<(), SetupError> {
+    fn unpack(&self, to: &Path, build_dir: &Path, stop: &CancelToken) -> Result<(), SetupError> {
         match &self.from {
             From::Folder(folder) => copy_tree(folder, to, stop),
-            From::Archive(path) => sources::unpack(path, to, stop),
+            From::Archive(path) => sources::unpack(path, to, stop)?.map_err(SetupError::Unpack),
             From::Package(version) => {
-                let package = build_dir.path("package");
+                let package = build_dir.join("package");
                 let emptied = remove_tree(&package).and_then(|()| fs::create_dir_all(&package));
                 emptied.map_err(refused("make", &package))?;
                 let words = [format!("{SOURCES}={version}")];
@@ -555,7 +493,7 @@ fn libraries(about: &str, version: &str) -> Vec<String> {
 }
 
 /// Collects the programs and libraries of unpacked packages, with a script for each program that starts
-/// it with its libraries. Guests see the directory as [`PROGRAMS`].
+/// it with its libraries. Guests see the directory as [`PLACE`].
 fn collect(unpacked: &Path, to: &Path) -> io::Result<()> {
     let (programs, libraries) = (to.join("bin"), to.join("lib"));
     for folder in [&programs, &libraries] {
@@ -578,7 +516,7 @@ fn collect(unpacked: &Path, to: &Path) -> io::Result<()> {
                 fs::copy(entry.path(), programs.join(&name))?;
                 let script = to.join(&name);
                 let text = format!(
-                    "#!/bin/sh\nLD_LIBRARY_PATH={PROGRAMS}/lib exec {PROGRAMS}/bin/{name} \"$@\"\n"
+                    "#!/bin/sh\nLD_LIBRARY_PATH={PLACE}/lib exec {PLACE}/bin/{name} \"$@\"\n"
                 );
                 fs::write(&script, text)?;
                 fs::set_permissions(&script, Permissions::from_mode(0o755))?;

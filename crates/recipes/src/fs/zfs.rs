@@ -68,9 +68,9 @@ const LINK: &str = "mkdir -p \"$0\" && for device; do \
 /// with their checksums and reports errors only as text. `zdb -e -p` opens an exported pool with its
 /// devices in this directory; `-cc` checks data too, and a damaged block gives status 3.
 const CHECK: &str = "if grep -qw zfs /proc/filesystems && grep -q 'User Mode Linux' /proc/cpuinfo; then \
-    zpool import -N -f -o cachefile=none -d \"$0\" \"$1\" && zpool scrub -w \"$1\" || exit 3; \
-    zpool status -v \"$1\"; zpool status -x \"$1\" | grep -q 'is healthy'; healthy=$?; \
-    zpool export \"$1\" && exit $healthy; exit 3; \
+    zpool import -N -f -o cachefile=none -d \"$0\" \"$1\" || exit 3; zpool scrub -w \"$1\" && \
+    zpool status -x \"$1\" | grep -q 'is healthy'; failed=$?; zpool status -v \"$1\"; \
+    zpool export \"$1\" || exit 3; exit $failed; \
     fi; exec zdb -e -p \"$0\" -bcc \"$1\"";
 
 /// Prints the limit of the cache (ARC) of the kernel module.
