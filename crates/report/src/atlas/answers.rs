@@ -32,6 +32,9 @@ pub struct AtlasAnswers {
     pub planned: usize,
     /// The answers, in the order of the file.
     pub answers: Vec<Answer>,
+    /// The option that names the file in commands: ` --atlas FILE`; empty for the shipped atlas.
+    #[serde(skip)]
+    pub option: String,
 }
 
 /// The answer for a work on a disk.
@@ -110,6 +113,7 @@ impl Atlas {
             questions: self.questions.len(),
             planned: self.head.planned as usize,
             answers: pairs.into_iter().map(answer).collect(),
+            option: String::new(),
         }
     }
 }
@@ -158,14 +162,17 @@ impl AtlasAnswers {
             }
         };
         document.blocks.push(Block::Legend(legend(answers).into()));
+        let option = &self.option;
         document.blocks.push(Block::paragraph(match answers {
             [one] => format!(
-                "Verify here: fsdyno atlas verify {name}. Measure: fsdyno advise {} --disk {} --measure",
+                "Verify here: fsdyno atlas verify {name}{option}. Measure: fsdyno advise {} --disk {} \
+                 --measure",
                 one.work, one.disk
             ),
-            _ => "All contenders: fsdyno atlas show --work WORK --disk DISK. Verify here: fsdyno atlas \
-                  verify WORK/DISK"
-                .to_owned(),
+            _ => format!(
+                "All contenders: fsdyno atlas show --work WORK --disk DISK{option}. Verify here: fsdyno \
+                 atlas verify {name}{option}"
+            ),
         }));
         document
     }

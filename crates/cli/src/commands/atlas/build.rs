@@ -28,7 +28,9 @@ pub fn build(args: &BuildArgs, store: &Path) -> Result<Code, CliError> {
     for (number, question) in (0..).zip(plan.questions()) {
         let is_here = |shard: Shard| Shard::with(number, shard.of) == shard;
         if args.shard.is_none_or(is_here) {
-            let plan = resolve_here(&args.place.options(&question))?;
+            let plan = resolve_here(&args.place.options(&question)).map_err(|error| {
+                CliError::new(error.code, format!("{}: {error}", question.name()))
+            })?;
             questions.push((question, plan));
         }
     }
@@ -153,7 +155,7 @@ impl Builder<'_> {
         };
         let all: u64 = self.questions.iter().map(|(_, plan)| plan.cells()).sum();
         output::note(format_args!(
-            "fsdyno: {} questions with {all} cells; {} to measure, {}",
+            "fsdyno: questions: {}; cells: {all}; to measure: {}, {}",
             self.questions.len(),
             cells(&todo),
             match self.seconds(&sets, &todo) {

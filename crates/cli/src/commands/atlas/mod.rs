@@ -147,8 +147,11 @@ pub fn atlas(command: &AtlasCommand, store: &Path) -> Result<Code, CliError> {
 }
 
 fn show(args: &ShowArgs) -> Result<Code, CliError> {
-    let atlas = read(&args.atlas.file)?;
-    let answers = atlas.answers(args.work.as_deref(), args.disk.as_deref());
+    let file = &args.atlas.file;
+    let mut answers = read(file)?.answers(args.work.as_deref(), args.disk.as_deref());
+    if file != Path::new(SHIPPED) {
+        answers.option = format!(" --atlas {}", file.display());
+    }
     let text = render_atlas(&answers, args.format, &rendering::options(false, false));
     output::coloured(&text.map_err(CliError::failure)?)?;
     Ok(Code::ok_if(!answers.answers.is_empty()))
