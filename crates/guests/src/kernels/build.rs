@@ -126,9 +126,9 @@ pub fn set_up(
     let unpacked = build_dir.path("sources");
     kernel_build.unpack_sources(&sources, &unpacked, on_progress)?;
     if let Some(zfs) = &zfs {
-        let mut step = |text: &str| on_progress(Progress::Step(text));
+        let mut on_step = |text: &str| on_progress(Progress::Step(text));
         let place = &build_dir.folder;
-        let prepared = zfs::Prepared::new(zfs, &unpacked, place, stop, &mut step)?;
+        let prepared = zfs::Prepared::new(zfs, &unpacked, place, stop, &mut on_step)?;
         kernel_build.zfs = Some(prepared);
     }
     let kernel = kernel_build.of(&unpacked, folder, on_progress)?;
