@@ -87,6 +87,8 @@ fn an_atlas_decides_as_the_runs_that_it_was_made_of() {
             variants: &[],
             explorations: &[],
             safety: None,
+            fault_tests: &[],
+            bitrot: false,
             dropped: Vec::new(),
             options: &[],
             left_out: Vec::new(),
