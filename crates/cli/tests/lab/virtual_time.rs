@@ -140,12 +140,12 @@ fn openzfs_has_the_same_figures_again_and_its_pools_are_checked() {
     let runs = [Home::new(), Home::new()].map(|home| cells(&home, &kernel, fs, &[]));
     assert_eq!(figures(&runs[0]), figures(&runs[1]));
     for cell in runs[0].as_array().unwrap() {
-        let text = cell.to_string();
+        let whole = cell.to_string();
         for part in ["-zfs-", "c_max", "zpool scrub -w"] {
-            assert!(text.contains(part), "{part}: {text}");
+            assert!(whole.contains(part), "{part}: {whole}");
         }
         // The kernel does the work of the daemon, so its time is counted.
-        assert_eq!(cell["warnings"].as_array().map(Vec::len), Some(0), "{text}");
+        assert_eq!(cell["warnings"].as_array().map(Vec::len), Some(0), "{whole}");
     }
 }
 

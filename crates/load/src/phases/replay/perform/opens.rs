@@ -78,7 +78,7 @@ impl Call<'_, '_> {
         if self.recorded >= 0 {
             self.stage
                 .handles
-                .set(self.numbers()[0], Some(Arc::new(open.into())));
+                .set(self.numbers()[0], Some(Arc::new(open)));
         }
         Ok(Some(0))
     }
