@@ -139,14 +139,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_shipped_plan_is_one_and_small() {
+    fn the_shipped_plan_takes_less_than_a_night() {
         let plan = AtlasPlan::read(PLAN).unwrap();
         let cells = plan
             .questions()
             .iter()
             .map(|one| one.contenders.len() as u64 * u64::from(one.draws))
             .sum::<u64>();
-        assert!(cells <= 300, "{cells}");
+        // Some seconds each, on two processors.
+        assert!(cells <= 5_000, "{cells}");
     }
 
     #[test]
