@@ -145,7 +145,11 @@ fn openzfs_has_the_same_figures_again_and_its_pools_are_checked() {
             assert!(whole.contains(part), "{part}: {whole}");
         }
         // The kernel does the work of the daemon, so its time is counted.
-        assert_eq!(cell["warnings"].as_array().map(Vec::len), Some(0), "{whole}");
+        assert_eq!(
+            cell["warnings"].as_array().map(Vec::len),
+            Some(0),
+            "{whole}"
+        );
     }
 }
 
