@@ -61,7 +61,7 @@ pub fn resume(
     let Some(claim) = claim else {
         return print_dry_run(&info.plan, &preflight(&info.plan, stop)?, &cells);
     };
-    same_machine(&set.run)?;
+    same_machine(&set.run, stop)?;
     if cells.is_empty() && info.plan.robust && !retries_only {
         // The recorded run stays as it is; variants may be missing.
         let plan = Plan {
@@ -152,7 +152,7 @@ fn same_guests(set: &ResultSet, labs: &Labs) -> Result<(), CliError> {
 /// Refuses to continue with more runs after one of another user or machine, or with other inputs.
 pub fn check_unchanged(info: &RunInfo, stop: &CancelToken) -> Result<(), CliError> {
     same_user(info)?;
-    same_machine(info)?;
+    same_machine(info, stop)?;
     contents::check(info, &contents::read(&info.plan, stop)?.contents)
 }
 
@@ -172,8 +172,12 @@ fn same_user(info: &RunInfo) -> Result<(), CliError> {
 }
 
 /// Refuses to resume on another machine: the cells of one run are compared with each other.
-fn same_machine(info: &RunInfo) -> Result<(), CliError> {
+fn same_machine(info: &RunInfo, stop: &CancelToken) -> Result<(), CliError> {
     let here = provenance::collect(&programs_to_name(&info.plan), &[]);
+    // The version of a program that was stopped is unknown.
+    if stop.requested() {
+        return Err(CliError::interrupted());
+    }
     let then = &info.provenance;
     let mut facts = vec![
         ("kernel", &then.kernel, &here.kernel),
