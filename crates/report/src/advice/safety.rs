@@ -3,7 +3,7 @@
 
 use crate::terms;
 use fsdyno_model::{
-    Contender, DiskFault, Exploration, FaultOutcome, FaultTests, Score, StateClass,
+    Contender, DiskFault, Exploration, FaultOutcome, FaultTests, InjectedFault, Score, StateClass,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -38,7 +38,7 @@ impl CrashTests {
         explorations: &[Exploration],
     ) -> Option<Self> {
         let kernel = release(kernel?)?;
-        let same = |one: &Contender| one.mkfs == contender.mkfs && one.mount == contender.mount;
+        let same = |one: &Contender| has_same_options(one, contender);
         let plain = |one: &Contender| one.mkfs.is_empty() && one.mount.is_empty();
         let tested = Self::among((contender, kernel), explorations, true, same);
         tested.or_else(|| Self::among((contender, kernel), explorations, false, plain))
@@ -63,11 +63,7 @@ impl CrashTests {
             let signatures = exploration.signatures();
             let contenders = exploration.info.contenders.iter();
             let labels: Vec<&str> = contenders
-                .filter(|one| {
-                    one.filesystem == contender.filesystem
-                        && one.layout == contender.layout
-                        && is_it(one)
-                })
+                .filter(|one| is_same_system(one, contender) && is_it(one))
                 .map(|one| one.label.as_str())
                 .collect();
             let programs = exploration.programs.iter();
@@ -198,24 +194,29 @@ impl FlippedBits {
         tests: &[FaultTests],
     ) -> Option<Self> {
         let kernel = release(kernel?)?;
-        let mut outcomes = Vec::new();
+        let mut flips: Vec<&InjectedFault> = Vec::new();
         for tests in tests {
-            let is_it = |label: &str| {
-                let mut contenders = tests.info.contenders.iter();
-                contenders.any(|one| one.label == label && is_same(one, contender))
+            let contenders = tests.info.contenders.iter();
+            let is_it = |one: &&Contender| {
+                is_same_system(one, contender) && has_same_options(one, contender)
             };
-            let of_it = tests
-                .tests
-                .iter()
-                .filter(|test| is_it(&test.contender) && release(&test.guest) == Some(kernel));
-            let faults = of_it.flat_map(|test| &test.faults);
-            let flips = faults.filter(|one| one.fault == DiskFault::BitFlip);
-            outcomes.extend(flips.map(|one| one.outcome));
+            let labels: Vec<&str> = contenders.filter(is_it).map(|one| &*one.label).collect();
+            let of_it = tests.tests.iter().filter(|test| {
+                labels.contains(&&*test.contender) && release(&test.guest) == Some(kernel)
+            });
+            for fault in of_it.flat_map(|test| &test.faults) {
+                // A test with the same seed again is no other test.
+                if fault.fault == DiskFault::BitFlip && !flips.contains(&fault) {
+                    flips.push(fault);
+                }
+            }
         }
-        let count =
-            |wanted: &[FaultOutcome]| outcomes.iter().filter(|one| wanted.contains(one)).count();
-        (!outcomes.is_empty()).then(|| Self {
-            flipped: outcomes.len(),
+        let count = |wanted: &[FaultOutcome]| {
+            let found = flips.iter().filter(|one| wanted.contains(&one.outcome));
+            found.count()
+        };
+        (!flips.is_empty()).then(|| Self {
+            flipped: flips.len(),
             wrong: count(&[FaultOutcome::WrongData, FaultOutcome::WrongDataLogged]),
             silent: count(&[FaultOutcome::WrongData]),
         })
@@ -234,17 +235,12 @@ impl FlippedBits {
     }
 }
 
-/// Whether two contenders differ in nothing that a fault could meet.
-fn is_same(one: &Contender, other: &Contender) -> bool {
-    let facts = |one: &Contender| {
-        (
-            one.filesystem.clone(),
-            one.layout.clone(),
-            one.mkfs.clone(),
-            one.mount.clone(),
-        )
-    };
-    facts(one) == facts(other)
+fn is_same_system(one: &Contender, other: &Contender) -> bool {
+    one.filesystem == other.filesystem && one.layout == other.layout
+}
+
+fn has_same_options(one: &Contender, other: &Contender) -> bool {
+    one.mkfs == other.mkfs && one.mount == other.mount
 }
 
 /// The first clause of a description, which states the loss; the rest is its evidence.

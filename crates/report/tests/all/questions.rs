@@ -206,6 +206,13 @@ fn which_file_system_must_notice_a_flipped_bit_if_the_fastest_does_not() {
     });
     let stated = "On a faulty disk: wrong data after 1 of 1 flipped bit";
     check(&advice, &["ext4"], &[stated], &[]);
+    // The same tests again are no further tests.
+    let twice = [tests[0].clone(), tests[0].clone()];
+    let advice = Recommendation::of(&Question {
+        fault_tests: &twice,
+        ..question(&set)
+    });
+    check(&advice, &["ext4"], &[stated], &[]);
     // Tests with another kernel say nothing.
     let mut other = tests;
     for test in &mut other[0].tests {
