@@ -217,3 +217,10 @@ impl CellRecord {
             .collect()
     }
 }
+
+/// The kernel in the description of a guest, with its build, and without the rest.
+pub fn kernel_of_guest(about: &str) -> &str {
+    let mut commas = about.match_indices(", ");
+    let end = commas.nth(1).map_or(about.len(), |(at, _)| at);
+    &about[..end]
+}

@@ -60,7 +60,9 @@ pub use cancel::{CancelToken, Cancelled};
 pub use capability::{
     Capabilities, Consistency, EntryKind, LeftOut, NameRule, Required, SkippedPhase,
 };
-pub use cell::{Cell, CellRecord, CommandRecord, Effective, Failure, Outcome, Stage};
+pub use cell::{
+    Cell, CellRecord, CommandRecord, Effective, Failure, Outcome, Stage, kernel_of_guest,
+};
 pub use contender::{Contender, ContenderKernel, FilesystemKind, GrammarError, LayoutChoice};
 pub use content::DatasetContent;
 pub use disk_fault::{

@@ -1,7 +1,7 @@
 //! Tests with faulty disks: recorded contender by contender, and read back whole.
 
 use crate::error::fault;
-use crate::kept::{Kept as _, info, insert_part, place};
+use crate::kept::Kept as _;
 use crate::row::all;
 use crate::{Store, StoreError};
 use fsdyno_model::{FaultTest, FaultTests, FaultTestsInfo, StopReason};
@@ -34,15 +34,7 @@ impl Store {
 
     /// Records the test of a contender. It is recorded only once.
     pub fn record_fault_test(&mut self, id: &str, test: &FaultTest) -> Result<(), StoreError> {
-        let operation = format!("recording a test of `{id}`");
-        self.write_known(&operation, id, |transaction| {
-            let Some(info) = info::<FaultTests>(transaction, id)? else {
-                return Ok(false);
-            };
-            let place = place::<FaultTests>(&info, id, test)?;
-            insert_part::<FaultTests>(transaction, id, place, test)?;
-            Ok(true)
-        })
+        self.record_part::<FaultTests>(id, test)
     }
 
     /// Records the end of tests: its time and reason.

@@ -3,7 +3,7 @@
 
 use fsdyno_model::{
     Cell, CellRecord, Effective, Exploration, ExploredProgram, FaultTest, FaultTests, Outcome,
-    PowerCut, Provenance, ResultSet, Series, Shard, StopReason,
+    PowerCut, Provenance, ResultSet, Series, Shard, StopReason, kernel_of_guest,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -50,6 +50,21 @@ pub(crate) struct Heading<'r> {
     pub shard: Option<&'r mut Option<Shard>>,
     pub provenance: &'r mut Provenance,
     pub command_line: &'r mut Vec<String>,
+}
+
+/// The heading in the fields of a record, which have the same names in all kinds.
+macro_rules! heading {
+    ($info:expr, $shard:expr) => {
+        Heading {
+            id: &mut $info.id,
+            started_unix_ns: &mut $info.started_unix_ns,
+            ended_unix_ns: &mut $info.ended_unix_ns,
+            stop: &mut $info.stop,
+            shard: $shard,
+            provenance: &mut $info.provenance,
+            command_line: &mut $info.command_line,
+        }
+    };
 }
 
 /// A run, a series, an exploration, or tests with faulty disks.
@@ -177,7 +192,7 @@ impl<R: Record> Joining<R> {
             .flatten()
             .filter_map(|part| self.record.guest(part));
         let guest = guests.find(|guest| !guest.is_empty())?;
-        Some(guest.split(", ").take(2).collect::<Vec<_>>().join(", "))
+        Some(kernel_of_guest(guest).to_owned())
     }
 
     /// Of shards the earliest is the origin of the whole; of copies the fullest is the latest.
@@ -260,16 +275,7 @@ impl Record for ResultSet {
     type Part = CellRecord;
 
     fn heading(&mut self) -> Heading<'_> {
-        let run = &mut self.run;
-        Heading {
-            id: &mut run.id,
-            started_unix_ns: &mut run.started_unix_ns,
-            ended_unix_ns: &mut run.ended_unix_ns,
-            stop: &mut run.stop,
-            shard: Some(&mut run.plan.shard),
-            provenance: &mut run.provenance,
-            command_line: &mut run.command_line,
-        }
+        heading!(self.run, Some(&mut self.run.plan.shard))
     }
 
     fn whole_id(&self) -> String {
@@ -353,16 +359,7 @@ impl Record for Series {
     type Part = PowerCut;
 
     fn heading(&mut self) -> Heading<'_> {
-        let info = &mut self.info;
-        Heading {
-            id: &mut info.id,
-            started_unix_ns: &mut info.started_unix_ns,
-            ended_unix_ns: &mut info.ended_unix_ns,
-            stop: &mut info.stop,
-            shard: Some(&mut info.shard),
-            provenance: &mut info.provenance,
-            command_line: &mut info.command_line,
-        }
+        heading!(self.info, Some(&mut self.info.shard))
     }
 
     fn whole_id(&self) -> String {
@@ -403,16 +400,7 @@ impl Record for Exploration {
     type Part = ExploredProgram;
 
     fn heading(&mut self) -> Heading<'_> {
-        let info = &mut self.info;
-        Heading {
-            id: &mut info.id,
-            started_unix_ns: &mut info.started_unix_ns,
-            ended_unix_ns: &mut info.ended_unix_ns,
-            stop: &mut info.stop,
-            shard: Some(&mut info.shard),
-            provenance: &mut info.provenance,
-            command_line: &mut info.command_line,
-        }
+        heading!(self.info, Some(&mut self.info.shard))
     }
 
     fn whole_id(&self) -> String {
@@ -465,16 +453,7 @@ impl Record for FaultTests {
     type Part = FaultTest;
 
     fn heading(&mut self) -> Heading<'_> {
-        let info = &mut self.info;
-        Heading {
-            id: &mut info.id,
-            started_unix_ns: &mut info.started_unix_ns,
-            ended_unix_ns: &mut info.ended_unix_ns,
-            stop: &mut info.stop,
-            shard: None,
-            provenance: &mut info.provenance,
-            command_line: &mut info.command_line,
-        }
+        heading!(self.info, None)
     }
 
     fn whole_id(&self) -> String {

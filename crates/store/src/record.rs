@@ -1,7 +1,7 @@
 //! Writes runs and their cells. Each call is one transaction, on stable storage when it returns.
 
 use crate::error::{Refusal, fault};
-use crate::kept::{Kept, change, exists, insert, insert_part};
+use crate::kept::{Kept, change, exists, info, insert, insert_part, place};
 use crate::resolve::{check_id, free_id, is_taken};
 use crate::{Store, StoreError};
 use fsdyno_model::{CellRecord, Plan, ResultSet, RunInfo, StopReason};
@@ -35,6 +35,22 @@ impl Store {
             record.heading().id.clone_from(&id);
             insert(transaction, record)?;
             Ok(id)
+        })
+    }
+
+    /// Records a part of a record. It is recorded only once.
+    pub(crate) fn record_part<R: Kept>(
+        &mut self,
+        id: &str,
+        part: &R::Part,
+    ) -> Result<(), StoreError> {
+        let operation = format!("recording a {} of {} `{id}`", R::PART, R::KIND);
+        self.write_known(&operation, id, |transaction| {
+            let Some(info) = info::<R>(transaction, id)? else {
+                return Ok(false);
+            };
+            insert_part::<R>(transaction, id, place::<R>(&info, id, part)?, part)?;
+            Ok(true)
         })
     }
 

@@ -1,7 +1,7 @@
 //! Series of power cuts: recorded one by one, and read back whole.
 
 use crate::error::fault;
-use crate::kept::{Kept as _, info, insert_part, place};
+use crate::kept::Kept as _;
 use crate::row::all;
 use crate::{Store, StoreError};
 use fsdyno_model::{PowerCut, Series, SeriesInfo, StopReason};
@@ -36,15 +36,7 @@ impl Store {
 
     /// Records a power cut. It is recorded only once.
     pub fn record_power_cut(&mut self, id: &str, power_cut: &PowerCut) -> Result<(), StoreError> {
-        let operation = format!("recording a power cut of series `{id}`");
-        self.write_known(&operation, id, |transaction| {
-            let Some(info) = info::<Series>(transaction, id)? else {
-                return Ok(false);
-            };
-            let place = place::<Series>(&info, id, power_cut)?;
-            insert_part::<Series>(transaction, id, place, power_cut)?;
-            Ok(true)
-        })
+        self.record_part::<Series>(id, power_cut)
     }
 
     /// Records the end of a series: its time and reason.

@@ -18,7 +18,7 @@ use crate::comparison::warnings::is_about_work;
 use fsdyno_model::names::short_hash;
 use fsdyno_model::{
     Cell, CellRecord, DeviceChoice, Effective, GuestSize, KernelChoice, Nanos, Outcome, Plan,
-    Provenance, ResultSet, RunInfo, Sample, StopReason, Tally, Warning,
+    Provenance, ResultSet, RunInfo, Sample, StopReason, Tally, Warning, kernel_of_guest,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -167,7 +167,7 @@ impl Head {
             &set.run.provenance.fsdyno,
         )?;
         if let Some(guest) = set.guest() {
-            same("kernel", &mut self.kernel, kernel_of(guest))?;
+            same("kernel", &mut self.kernel, kernel_of_guest(guest))?;
         }
         for (program, version) in &set.run.provenance.programs {
             let known = self.programs.entry(program.clone()).or_default();
@@ -184,13 +184,6 @@ impl Head {
         self.measured_unix_ns = self.measured_unix_ns.max(set.run.started_unix_ns);
         Ok(())
     }
-}
-
-/// The kernel in the description of a guest, with its build, and without the rest.
-pub fn kernel_of(guest: &str) -> &str {
-    let mut commas = guest.match_indices(", ");
-    let end = commas.nth(1).map_or(guest.len(), |(at, _)| at);
-    &guest[..end]
 }
 
 impl Question {
@@ -331,11 +324,10 @@ impl AtlasCell {
 
     /// Its record in a run; none if the plan does not have it.
     fn record(&self, index: u32, plan: &Plan, guest: &Effective) -> Option<CellRecord> {
-        let place = |found: Option<usize>| u32::try_from(found?).ok();
-        let contenders = &mut plan.contenders.iter();
-        let contender = contenders.position(|one| one.label == self.contender);
-        let workload = plan.workloads.iter();
-        let workload = { workload }.position(|one| one.name == self.workload)?;
+        let mut contenders = plan.contenders.iter();
+        let contender = contenders.position(|one| one.label == self.contender)?;
+        let mut workloads = plan.workloads.iter();
+        let workload = workloads.position(|one| one.name == self.workload)?;
         let phases = &plan.workloads[workload].phases;
         let samples = self.phases.iter().filter_map(|phase| {
             let at = phases.iter().position(|one| one.label == phase.phase)?;
@@ -355,8 +347,8 @@ impl AtlasCell {
             cell: Cell {
                 index,
                 block: self.draw.checked_sub(1)?,
-                contender: place(contender)?,
-                workload: place(Some(workload))?,
+                contender: u32::try_from(contender).ok()?,
+                workload: u32::try_from(workload).ok()?,
             },
             outcome: self.ended.clone().unwrap_or(Outcome::Measured),
             started_unix_ns: 0,

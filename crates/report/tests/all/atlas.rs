@@ -1,5 +1,6 @@
 //! The atlas: what a run decides, its cells in an atlas decide too; damaged files are refused.
 
+use crate::advice::question;
 use crate::fixture::{guest, one_phase};
 use fsdyno_model::{
     DiskTime, Effective, GuestSize, LabChoice, ModelDisk, Outcome, ResultSet, Vary, Warning,
@@ -81,20 +82,8 @@ fn an_atlas_decides_as_the_runs_that_it_was_made_of() {
         .collect();
     let advice = |sets: [&ResultSet; 2]| {
         let advice = Recommendation::of(&Asked {
-            defaults: sets[0],
-            later: &[],
             sizes: &[(4.0, sets[1])],
-            variants: &[],
-            explorations: &[],
-            safety: None,
-            fault_tests: &[],
-            bitrot: false,
-            dropped: Vec::new(),
-            options: &[],
-            left_out: Vec::new(),
-            fit: None,
-            commands: &|_| Vec::new(),
-            validated: None,
+            ..question(sets[0])
         });
         let mut value = serde_json::to_value(advice).unwrap();
         value.as_object_mut().unwrap().remove("runs");

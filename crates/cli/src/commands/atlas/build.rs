@@ -10,9 +10,9 @@ use crate::exit::{CliError, Code};
 use crate::output;
 use fsdyno_files::input;
 use fsdyno_host::signals;
-use fsdyno_model::{CancelToken, Outcome, Plan, ResultSet, Shard};
+use fsdyno_model::{CancelToken, Outcome, Plan, ResultSet, Shard, kernel_of_guest};
 use fsdyno_observe::provenance;
-use fsdyno_report::atlas::{Atlas, Head, Question, kernel_of};
+use fsdyno_report::atlas::{Atlas, Head, Question};
 use fsdyno_run::RunOptions;
 use fsdyno_run::atlas::{AtlasPlan, AtlasQuestion, DEFAULT, PLAN, RUN};
 use fsdyno_store::{Detail, Store};
@@ -81,7 +81,7 @@ fn read_plan(path: &Path) -> Result<AtlasPlan, CliError> {
 fn kernel_here(plan: &Plan, stop: &CancelToken) -> Result<String, CliError> {
     let labs = assembled(plan, stop)?;
     let guest = plan.contenders.first().and_then(|one| labs.guest(one));
-    Ok(guest.map(kernel_of).unwrap_or_default().to_owned())
+    Ok(guest.map(kernel_of_guest).unwrap_or_default().to_owned())
 }
 
 /// The programs of all questions, with their versions.

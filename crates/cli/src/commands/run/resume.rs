@@ -10,7 +10,7 @@ use crate::catalogue::catalogue_here;
 use crate::exit::CliError;
 use crate::output;
 use fsdyno_lab::Labs;
-use fsdyno_model::{CancelToken, Plan, ResultSet, RunInfo, StopReason};
+use fsdyno_model::{CancelToken, Plan, ResultSet, RunInfo, StopReason, kernel_of_guest};
 use fsdyno_observe::provenance;
 use fsdyno_run::RunOptions;
 use fsdyno_run::conductor::unix_now;
@@ -131,18 +131,17 @@ fn nothing_to_do(info: &RunInfo, retries_only: bool) -> &'static str {
 
 /// Refuses to resume with a guest kernel that differs from the recorded one.
 fn same_guests(set: &ResultSet, labs: &Labs) -> Result<(), CliError> {
-    let of_kernel = |about: &str| about.split(", ").take(2).collect::<Vec<_>>().join(", ");
     for (at, contender) in set.run.plan.contenders.iter().enumerate() {
         let (Some(then), Some(now)) = (set.guest_of(at), labs.guest(contender)) else {
             continue;
         };
-        let (then, now) = (of_kernel(then), of_kernel(now));
+        let (then, now) = (kernel_of_guest(then), kernel_of_guest(now));
         if then != now {
             return Err(begun_on_another_system(
                 &set.run,
                 "kernel of its guests",
-                &then,
-                &now,
+                then,
+                now,
             ));
         }
     }
