@@ -10,11 +10,12 @@ use crate::exit::{CliError, Code};
 use crate::output;
 use fsdyno_files::input;
 use fsdyno_host::signals;
-use fsdyno_model::{CancelToken, Outcome, Plan, ResultSet, Shard, kernel_of_guest};
+use fsdyno_model::{CancelToken, Plan, ResultSet, Shard, kernel_of_guest};
 use fsdyno_observe::provenance;
 use fsdyno_report::atlas::{Atlas, Head, Question};
 use fsdyno_run::RunOptions;
 use fsdyno_run::atlas::{AtlasPlan, AtlasQuestion, DEFAULT, PLAN, RUN};
+use fsdyno_run::remaining::failed;
 use fsdyno_store::{Detail, Store};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -147,10 +148,9 @@ impl Builder<'_> {
             }
         }
         let cells = |all: &[(&AtlasQuestion, &Plan, Option<&ResultSet>)]| -> u64 {
-            let left = all.iter().map(|(_, plan, partial)| {
-                let recorded = partial.map_or(0, |set| set.cells.len());
-                plan.cells().saturating_sub(recorded as u64)
-            });
+            let left = all
+                .iter()
+                .map(|(_, plan, partial)| plan.cells().saturating_sub(partial.map_or(0, finished)));
             left.sum()
         };
         let all: u64 = self.questions.iter().map(|(_, plan)| plan.cells()).sum();
@@ -216,7 +216,7 @@ impl Builder<'_> {
         let partial = partial.filter(|set| check_unchanged(&set.run, self.stop).is_ok());
         let ended = match partial {
             Some(set) => {
-                let options = (&RunOptions::default(), false);
+                let options = (&RunOptions::default(), true);
                 resume(&execution, &set.run.id, options, self.store, self.stop)?
             }
             None => fresh(plan.clone(), &execution, self.store, self.stop)?,
@@ -258,7 +258,7 @@ impl Builder<'_> {
                 .filter(|(work, size, _)| *work == question.work && *size == question.size);
             let each = mean(&mut same.map(|one| one.2))
                 .or_else(|| mean(&mut known.iter().map(|one| one.2)))?;
-            let left = plan.cells() - partial.map_or(0, |set| set.cells.len() as u64);
+            let left = plan.cells().saturating_sub(partial.map_or(0, finished));
             let jobs = self.args.place.jobs.count(fsdyno_lab::cell_memory(plan));
             seconds += each * left as f64 / jobs.get() as f64;
         }
@@ -279,12 +279,11 @@ impl Builder<'_> {
             let question = Question::of(&question.work, &question.disk, question.size, set);
             atlas.questions.push(question);
         }
-        let failed = sets.iter().flat_map(|(_, set)| set.unmeasured());
-        let failed = failed.filter(|record| matches!(record.outcome, Outcome::Failed(_)));
-        let failed = failed.count();
+        let failed: usize = sets.iter().map(|(_, set)| failed(&set.cells).len()).sum();
         if failed > 0 {
             output::note(format_args!(
-                "fsdyno: {failed} cells failed: fsdyno runs lists the runs, fsdyno show RUN the reasons"
+                "fsdyno: {failed} cells failed: fsdyno runs lists the runs, fsdyno show RUN the reasons; \
+                 the same command measures them again"
             ));
         }
         let (planned, has) = (self.here.planned, atlas.questions.len());
@@ -310,7 +309,12 @@ impl Builder<'_> {
     }
 }
 
-/// Whether a run has a record of each of its cells.
+/// The number of cells of a run that need not be measured again.
+fn finished(set: &ResultSet) -> u64 {
+    (set.cells.len() - failed(&set.cells).len()) as u64
+}
+
+/// Whether each cell of a run is finished.
 fn is_complete(set: &ResultSet) -> bool {
-    set.cells.len() as u64 == set.run.plan.cells()
+    finished(set) == set.run.plan.cells()
 }
