@@ -41,15 +41,8 @@ pub struct ChartArgs {
     /// Replace files that exist
     #[arg(long, requires = "output")]
     pub force: bool,
-    /// Theme: light or dark
-    #[arg(long, value_name = "THEME", default_value = "light", value_parser = theme)]
-    pub theme: Theme,
-    /// Width in pixels, 280 to 4000
-    #[arg(long, value_name = "PIXELS", default_value_t = 800, value_parser = clap::value_parser!(u32).range(i64::from(Appearance::NARROWEST)..=i64::from(Appearance::WIDEST)))]
-    pub width: u32,
-    /// Scale of a PNG, 1 to 4; 2 is sharp in print
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=4))]
-    pub zoom: u8,
+    #[command(flatten)]
+    pub picture: PictureArgs,
     /// Only this workload
     #[arg(long, value_name = "NAME")]
     pub workload: Option<String>,
@@ -61,6 +54,34 @@ pub struct ChartArgs {
     /// Ratios are still those to the baseline of the run.
     #[arg(long, value_name = "LABEL")]
     pub contender: Vec<String>,
+}
+
+/// How charts are drawn.
+#[derive(Debug, Args)]
+pub struct PictureArgs {
+    /// Theme of charts: light or dark
+    #[arg(long, value_name = "THEME", default_value = "light", value_parser = theme)]
+    theme: Theme,
+    /// Width of charts in pixels, 280 to 4000
+    #[arg(long, value_name = "PIXELS", default_value_t = 800, value_parser = clap::value_parser!(u32).range(i64::from(Appearance::NARROWEST)..=i64::from(Appearance::WIDEST)))]
+    width: u32,
+    /// Scale of a PNG, 1 to 4; 2 is sharp in print
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=4))]
+    zoom: u8,
+}
+
+impl PictureArgs {
+    pub fn drawing(&self, format: ChartFormat, existing: Existing) -> Drawing {
+        Drawing {
+            format,
+            appearance: Appearance {
+                width: self.width,
+                theme: self.theme,
+            },
+            zoom: self.zoom,
+            existing,
+        }
+    }
 }
 
 /// The format of a chart.
@@ -100,7 +121,7 @@ fn inferred(path: Option<&Path>) -> Result<ChartFormat, CliError> {
     }
 }
 
-pub fn theme(text: &str) -> Result<Theme, String> {
+fn theme(text: &str) -> Result<Theme, String> {
     text.parse()
 }
 
@@ -121,15 +142,7 @@ pub fn chart(args: &ChartArgs, store: &Path) -> Result<(), CliError> {
     if args.output.is_none() && args.names.is_empty() && format == ChartFormat::Svg {
         return list(&chosen);
     }
-    let drawing = Drawing {
-        format,
-        appearance: Appearance {
-            width: args.width,
-            theme: args.theme,
-        },
-        zoom: args.zoom,
-        existing: output::existing(args.force),
-    };
+    let drawing = args.picture.drawing(format, output::existing(args.force));
     drawing.write(&chosen, args.output.as_deref())
 }
 

@@ -1,16 +1,15 @@
 //! `history`: the figures of phases over kernels, dates or commits, with their steps.
 
-use super::chart::{ChartFormat, Drawing};
-use super::rendering::{format_of, options};
+use super::chart::PictureArgs;
+use super::rendering::{OutputFormat, options};
 use crate::args::percent;
 use crate::exit::{CliError, Code};
 use crate::output;
 use clap::Args;
 use fsdyno_guests::kernels::{GitError, Repository};
 use fsdyno_model::FigureName;
-use fsdyno_report::charts::svg::{Appearance, Theme};
 use fsdyno_report::history::{self, By, Collector, Selection};
-use fsdyno_report::{Format, Options, render_history};
+use fsdyno_report::{Options, render_history};
 use fsdyno_store::{Detail, Store};
 use std::convert::Infallible;
 use std::path::{Path, PathBuf};
@@ -54,7 +53,7 @@ pub struct HistoryArgs {
     /// Format: terminal, html, csv, json, markdown, svg or png
     ///
     /// Without --format, the extension of the output file decides.
-    #[arg(long, value_name = "FORMAT", value_parser = format)]
+    #[arg(long, value_name = "FORMAT", value_parser = OutputFormat::parse)]
     pub format: Option<OutputFormat>,
     /// Output file; a directory for several charts [default: standard output]
     #[arg(long, short, value_name = "FILE|DIR")]
@@ -62,47 +61,16 @@ pub struct HistoryArgs {
     /// Replace files that exist
     #[arg(long, requires = "output")]
     pub force: bool,
-    /// Theme of charts: light or dark
-    #[arg(long, value_name = "THEME", default_value = "light", value_parser = super::chart::theme)]
-    pub theme: Theme,
-    /// Width of charts in pixels, 280 to 4000
-    #[arg(long, value_name = "PIXELS", default_value_t = 800, value_parser = clap::value_parser!(u32).range(i64::from(Appearance::NARROWEST)..=i64::from(Appearance::WIDEST)))]
-    pub width: u32,
-    /// Scale of a PNG, 1 to 4; 2 is sharp in print
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=4))]
-    pub zoom: u8,
-}
-
-/// A format of reports or of charts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OutputFormat {
-    Report(Format),
-    Chart(ChartFormat),
+    #[command(flatten)]
+    pub picture: PictureArgs,
 }
 
 fn by(text: &str) -> Result<By, String> {
     text.parse()
 }
 
-fn format(text: &str) -> Result<OutputFormat, String> {
-    match text {
-        "svg" => Ok(OutputFormat::Chart(ChartFormat::Svg)),
-        "png" => Ok(OutputFormat::Chart(ChartFormat::Png)),
-        text => {
-            let report = Format::OF_ALL_REPORTS.into_iter();
-            let mut report = report.filter(|format| format.name() == text);
-            report.next().map(OutputFormat::Report).ok_or_else(|| {
-                format!("use terminal, html, csv, json, markdown, svg or png, not `{text}`")
-            })
-        }
-    }
-}
-
 pub fn history(args: &HistoryArgs, store: &Path) -> Result<(), CliError> {
-    let format = match args.format {
-        Some(format) => format,
-        None => inferred(args.output.as_deref())?,
-    };
+    let format = OutputFormat::of(args.format, args.output.as_deref())?;
     let store = Store::open_existing_read_only(store)?;
     let selection = Selection {
         contenders: args.contenders.clone(),
@@ -135,15 +103,7 @@ pub fn history(args: &HistoryArgs, store: &Path) -> Result<(), CliError> {
             output::to(args.output.as_deref(), &bytes, output::existing(args.force))
         }
         OutputFormat::Chart(format) => {
-            let drawing = Drawing {
-                format,
-                appearance: Appearance {
-                    width: args.width,
-                    theme: args.theme,
-                },
-                zoom: args.zoom,
-                existing: output::existing(args.force),
-            };
+            let drawing = args.picture.drawing(format, output::existing(args.force));
             drawing.write(&history::charts(&history), args.output.as_deref())
         }
     }
@@ -159,12 +119,4 @@ fn commits(repo: Option<&Path>) -> Result<Vec<String>, CliError> {
         GitError::Run(_) => CliError::new(Code::Missing, error),
         error => CliError::usage(error),
     })
-}
-
-/// The format of a file with this name.
-fn inferred(file: Option<&Path>) -> Result<OutputFormat, CliError> {
-    match file.and_then(ChartFormat::of_file) {
-        Some(format @ (ChartFormat::Svg | ChartFormat::Png)) => Ok(OutputFormat::Chart(format)),
-        _ => format_of(None, file).map(OutputFormat::Report),
-    }
 }

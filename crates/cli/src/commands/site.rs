@@ -4,7 +4,7 @@ use crate::exit::CliError;
 use crate::output;
 use clap::Args;
 use fsdyno_files::{Existing, TrustedDir, Untrusted, refuse_foreign_links, replace};
-use fsdyno_report::site::{DIRECTORIES, File, Site};
+use fsdyno_report::site::{DIRECTORIES, File, INDEX, Site};
 use fsdyno_store::{Detail, Store};
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -21,11 +21,19 @@ The directory must be new, empty, or an earlier site. The index is replaced
 last, so that it never names a page that is missing. Your own files next to it
 stay; the directories assets, crash, history and runs belong to the site.";
 
-/// The file that marks a directory as a site.
-const MARKER: &str = ".fsdyno-site";
+/// A kind of site: its command, the file that marks its directory, and its directories.
+#[derive(Debug)]
+pub struct Kind {
+    pub command: &'static str,
+    pub marker: &'static str,
+    pub directories: &'static [&'static str],
+}
 
-const MARKED: &str = "fsdyno site 1\nThe directories assets, crash, history and runs belong to `fsdyno \
-                      site`. It removes pages from them that are no longer part of the site.\n";
+const OF_STORE: Kind = Kind {
+    command: "fsdyno site",
+    marker: ".fsdyno-site",
+    directories: &DIRECTORIES,
+};
 
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
@@ -40,7 +48,7 @@ pub struct SiteArgs {
 
 pub fn site(args: &SiteArgs, store: &Path) -> Result<(), CliError> {
     let store = Store::open_existing_read_only(store)?;
-    let mut directory = Directory::open(&args.directory)?;
+    let mut directory = Directory::open(&args.directory, &OF_STORE)?;
     let mut site = Site::new(&super::rendering::options(false, true));
     let (mut runs, mut crash_tests) = (0_usize, 0_usize);
     for run in store.runs()?.iter().rev() {
@@ -66,7 +74,7 @@ pub fn site(args: &SiteArgs, store: &Path) -> Result<(), CliError> {
         directory.write(&file)?;
     }
     directory.remove_others()?;
-    let page = directory.root.path().join("index.html");
+    let page = directory.index();
     let number = |count: usize, what: &str| match count {
         1 => format!("1 {what}"),
         _ => format!("{count} {what}s"),
@@ -80,7 +88,8 @@ pub fn site(args: &SiteArgs, store: &Path) -> Result<(), CliError> {
     output::bytes(answer.as_bytes())
 }
 
-struct Directory {
+/// The directory of a site.
+pub struct Directory {
     root: TrustedDir,
     parts: Vec<(&'static str, TrustedDir)>,
     written: BTreeSet<(&'static str, OsString)>,
@@ -88,7 +97,7 @@ struct Directory {
 
 impl Directory {
     /// Opens a new, empty or earlier site, and marks it.
-    fn open(path: &Path) -> Result<Self, CliError> {
+    pub fn open(path: &Path, kind: &'static Kind) -> Result<Self, CliError> {
         let refused = |why: String| {
             CliError::usage(format!("cannot write a site to {}: {why}", path.display()))
         };
@@ -104,18 +113,25 @@ impl Directory {
         let root = TrustedDir::open(&path).map_err(untrusted)?;
         root.refuse_shared().map_err(untrusted)?;
         let names = root.names().map_err(untrusted)?;
-        if names.iter().any(|name| name == MARKER) {
-            root.examine(MARKER.as_ref()).map_err(untrusted)?;
+        let marker = kind.marker;
+        if names.iter().any(|name| name == marker) {
+            root.examine(marker.as_ref()).map_err(untrusted)?;
         } else if names.is_empty() {
-            save(&root, MARKER, MARKED.as_bytes())?;
+            let (command, directories) = (kind.command, kind.directories.join(", "));
+            let text = format!(
+                "{command} 1\nThe directories {directories} belong to `{command}`. It removes pages from \
+                 them that are no longer part of the site.\n"
+            );
+            save(&root, marker, text.as_bytes())?;
         } else {
             return Err(refused(format!(
-                "it is not empty, and fsdyno did not create it: there is no {MARKER}. Name a new \
-                 or empty directory"
+                "it is not empty, and {command} did not create it: there is no {marker}. Name a new \
+                 or empty directory",
+                command = kind.command
             )));
         }
         let mut parts = Vec::new();
-        for name in DIRECTORIES {
+        for name in kind.directories {
             let part = root.path().join(name);
             match fs::create_dir(&part) {
                 Err(error) if error.kind() != ErrorKind::AlreadyExists => {
@@ -126,7 +142,7 @@ impl Directory {
                 }
                 _ => {}
             }
-            parts.push((name, root.dir(name.as_ref()).map_err(untrusted)?));
+            parts.push((*name, root.dir(name.as_ref()).map_err(untrusted)?));
         }
         Ok(Self {
             root,
@@ -135,7 +151,12 @@ impl Directory {
         })
     }
 
-    fn write(&mut self, file: &File) -> Result<(), CliError> {
+    /// The path of its first page.
+    pub fn index(&self) -> PathBuf {
+        self.root.path().join(INDEX)
+    }
+
+    pub fn write(&mut self, file: &File) -> Result<(), CliError> {
         let part = file.directory.and_then(|name| {
             let mut parts = self.parts.iter();
             parts.find(|(part, _)| *part == name)
@@ -151,7 +172,7 @@ impl Directory {
     }
 
     /// Removes pages of an earlier site.
-    fn remove_others(&self) -> Result<(), CliError> {
+    pub fn remove_others(&self) -> Result<(), CliError> {
         for (part, directory) in &self.parts {
             for name in directory.names().map_err(CliError::failure)? {
                 let is_page = Path::new(&name).extension().is_some_and(|extension| {

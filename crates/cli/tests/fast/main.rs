@@ -4,6 +4,7 @@
 mod support;
 
 mod apps;
+mod atlas;
 mod bcachefs;
 mod chart;
 mod compare;

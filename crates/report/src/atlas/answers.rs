@@ -88,11 +88,10 @@ pub struct Contended {
 }
 
 impl Atlas {
-    /// The answers about a work, and on a disk, if these are given; in the order of the file.
-    pub fn answers(&self, work: Option<&str>, disk: Option<&str>) -> AtlasAnswers {
-        let is_asked = |one: &&Question| {
-            work.is_none_or(|work| work == one.work) && disk.is_none_or(|disk| disk == one.disk)
-        };
+    /// The answers about these works on these disks, in the order of the file; an empty list is all.
+    pub fn answers(&self, works: &[String], disks: &[String]) -> AtlasAnswers {
+        let has = |list: &[String], name: &String| list.is_empty() || list.contains(name);
+        let is_asked = |one: &&Question| has(works, &one.work) && has(disks, &one.disk);
         let asked = self.questions.iter().filter(is_asked);
         let pairs = unique(asked.map(|one| (one.work.clone(), one.disk.clone())));
         let answer = |(work, disk): (String, String)| Answer {
@@ -123,7 +122,7 @@ impl AtlasAnswers {
     pub const SCHEMA: u32 = 1;
 
     /// The origin of the answers, in a sentence.
-    fn origin(&self) -> String {
+    pub(crate) fn origin(&self) -> String {
         let (has, planned) = (self.questions, self.planned);
         let partial = if has < planned {
             format!(" It has {has} of {planned} questions.")
@@ -216,8 +215,55 @@ impl AtlasAnswers {
     }
 }
 
+impl Answer {
+    /// A text about each size, once if it is the same at all.
+    pub(crate) fn by_size(&self, text: fn(&AnswerAtSize) -> String) -> String {
+        let all: Vec<(u32, String)> = { self.sizes.iter() }
+            .map(|one| (one.size, text(one)))
+            .collect();
+        match &all[..] {
+            [(_, first), rest @ ..] if rest.iter().all(|(_, other)| other == first) => {
+                first.clone()
+            }
+            several => {
+                let each = several.iter().filter(|(_, text)| !text.is_empty());
+                let each: Vec<String> = each
+                    .map(|(size, text)| format!("{text} (size {size})"))
+                    .collect();
+                each.join(", ")
+            }
+        }
+    }
+
+    /// The fastest, in a sentence.
+    pub(crate) fn sentence(&self) -> String {
+        let sizes = self.sizes.iter();
+        let named = unique(sizes.clone().map(AnswerAtSize::named));
+        match &named[..] {
+            [one] if self.sizes.len() > 1 => format!(
+                "{} on {}: fastest is {one}, at all {} sizes.",
+                self.work,
+                self.disk,
+                self.sizes.len()
+            ),
+            [one] => format!("{} on {}: fastest is {one}.", self.work, self.disk),
+            _ => {
+                let each = sizes
+                    .clone()
+                    .map(|one| format!("{} at size {}", one.named(), one.size));
+                format!(
+                    "{} on {}: the fastest depends on the size: {}.",
+                    self.work,
+                    self.disk,
+                    terms::list(&each.collect::<Vec<_>>())
+                )
+            }
+        }
+    }
+}
+
 impl AnswerAtSize {
-    pub(super) fn of(atlas: &Atlas, question: &Question) -> Self {
+    pub(crate) fn of(atlas: &Atlas, question: &Question) -> Self {
         let set = question.run(&atlas.head);
         let field = Field::of(&set);
         let order = field.eligible();
@@ -259,6 +305,12 @@ impl AnswerAtSize {
         }
     }
 
+    /// The fastest, in a sentence.
+    pub(crate) fn sentence(&self, work: &str, disk: &str) -> String {
+        let (size, named) = (self.size, self.named());
+        format!("{work} on {disk} at size {size}: fastest is {named}.")
+    }
+
     /// The fastest contenders: `xfs`, `xfs = ext4` (equivalent), `xfs or ext4` (not decided).
     pub fn named(&self) -> String {
         match (&self.fastest[..], self.equivalent) {
@@ -266,6 +318,37 @@ impl AnswerAtSize {
             (several, true) => several.join(" = "),
             (several, false) => terms::joined(several, "or"),
         }
+    }
+
+    /// The next contender with its ratio: `xfs 1.24x`.
+    pub(crate) fn then(&self) -> String {
+        let next = self.next().and_then(|next| Some((next, next.ratio?)));
+        next.map_or_else(String::new, |(next, ratio)| {
+            format!("{} {}x", next.contender, terms::ratio(ratio))
+        })
+    }
+
+    /// The figures of a contender: total, ratio to the fastest, its range in draws, verdict.
+    pub(crate) fn cells(&self, one: &Contended) -> Vec<Cell> {
+        let range = one.range.map_or_else(String::new, |(low, high)| {
+            format!("{} to {}", terms::ratio(low), terms::ratio(high))
+        });
+        let verdict = match one.verdict {
+            _ if !one.durable => "not durable",
+            Some(RunVerdict::Slower) => "slower",
+            Some(RunVerdict::Faster) => "faster",
+            Some(RunVerdict::Equivalent) => "equivalent",
+            Some(_) => "not decided",
+            None if self.fastest.first() != Some(&one.contender) => "no verdict",
+            None if self.fastest.len() == 1 || self.equivalent => "fastest",
+            None => "least total, not decided",
+        };
+        vec![
+            Cell::Duration(Nanos(one.total_ns)),
+            one.ratio.map_or(Cell::Empty, Cell::Ratio),
+            Cell::Text(range),
+            Cell::Text(verdict.to_owned()),
+        ]
     }
 
     /// The fastest of the contenders that are slower than all these.
@@ -281,7 +364,7 @@ pub(crate) fn short_kernel(kernel: &str) -> &str {
 }
 
 /// The meaning of the marks in the answers.
-fn legend(answers: &[Answer]) -> String {
+pub(crate) fn legend(answers: &[Answer]) -> String {
     let sizes = answers.iter().flat_map(|one| &one.sizes);
     let mut draws: Vec<u32> = sizes.map(|one| one.draws).collect();
     draws.sort_unstable();
@@ -289,13 +372,13 @@ fn legend(answers: &[Answer]) -> String {
     let draws: Vec<String> = draws.iter().map(ToString::to_string).collect();
     format!(
         "Sum of all phases, to durable where a phase writes; {} draws. A = B: equivalent; A or B: not \
-         decided. Ratios are to the fastest.",
+         decided. Ratios are to the least total.",
         terms::joined(&draws, "or")
     )
 }
 
 /// A row for each work and disk; one for each answer where the sizes have several.
-fn list(answers: &[Answer]) -> Table {
+pub(crate) fn list(answers: &[Answer]) -> Table {
     let columns = ["disk", "size", "fastest", "next", "ratio"].map(Column::of_text);
     let mut rows = Vec::new();
     for answer in answers {
@@ -337,31 +420,9 @@ fn never(answers: &[Answer]) -> Option<Block> {
 }
 
 /// All contenders at each size.
-fn of_one(answer: &Answer) -> Vec<Block> {
-    let sizes = answer.sizes.iter();
-    let named = unique(sizes.clone().map(AnswerAtSize::named));
-    let text = match &named[..] {
-        [one] if answer.sizes.len() > 1 => format!(
-            "{} on {}: fastest is {one}, at all {} sizes.",
-            answer.work,
-            answer.disk,
-            answer.sizes.len()
-        ),
-        [one] => format!("{} on {}: fastest is {one}.", answer.work, answer.disk),
-        _ => {
-            let each = sizes
-                .clone()
-                .map(|one| format!("{} at size {}", one.named(), one.size));
-            format!(
-                "{} on {}: the fastest depends on the size: {}.",
-                answer.work,
-                answer.disk,
-                terms::list(&each.collect::<Vec<_>>())
-            )
-        }
-    };
-    let mut blocks = vec![Block::paragraph(text)];
-    for one in sizes {
+pub(crate) fn of_one(answer: &Answer) -> Vec<Block> {
+    let mut blocks = vec![Block::paragraph(answer.sentence())];
+    for one in &answer.sizes {
         let amount = match &one.amount[..] {
             [] => String::new(),
             amounts => format!(" ({})", amounts.join("; ")),
@@ -389,25 +450,8 @@ fn table(answer: &AnswerAtSize) -> Table {
         Column::of_text("verdict"),
     ];
     let row = |one: &Contended| {
-        let range = one.range.map_or_else(String::new, |(low, high)| {
-            format!("{} to {}", terms::ratio(low), terms::ratio(high))
-        });
-        let verdict = match one.verdict {
-            _ if !one.durable => "not durable",
-            Some(RunVerdict::Slower) => "slower",
-            Some(RunVerdict::Faster) => "faster",
-            Some(RunVerdict::Equivalent) => "equivalent",
-            Some(_) => "not decided",
-            None if answer.fastest.first() == Some(&one.contender) => "fastest",
-            None => "no verdict",
-        };
-        let cells = vec![
-            Cell::Duration(Nanos(one.total_ns)),
-            one.ratio.map_or(Cell::Empty, Cell::Ratio),
-            Cell::Text(range),
-            Cell::Text(verdict.to_owned()),
-        ];
-        Row::new(Label::contender(one.contender.as_str()), cells)
+        let label = Label::contender(one.contender.as_str());
+        Row::new(label, answer.cells(one))
     };
     Table::new(
         "Contenders",

@@ -7,10 +7,12 @@
 //! is one of the atlas too. The format is described in docs/atlas.md.
 
 mod answers;
+mod chart;
 mod difference;
 mod lines;
 
 pub use answers::{Answer, AnswerAtSize, AtlasAnswers, Contended};
+pub(crate) use answers::{legend, list, of_one};
 pub use difference::{AtlasDiff, ChangedAnswer, ChangedFigure, ChangedIdentity, identity};
 pub use lines::{AtlasError, FORMAT};
 

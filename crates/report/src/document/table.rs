@@ -61,6 +61,8 @@ pub struct Label {
     pub short: Option<String>,
     /// Whether it is a contender, which the page can hide.
     pub is_contender: bool,
+    /// The page of a site about it, relative to this page.
+    pub page: Option<String>,
 }
 
 /// Rows under one heading.
@@ -114,8 +116,17 @@ impl Label {
     pub fn contender(full: impl Into<String>) -> Self {
         Self {
             full: full.into(),
-            short: None,
             is_contender: true,
+            ..Self::default()
+        }
+    }
+
+    /// The label with a link to a page of the same site.
+    #[must_use]
+    pub fn on_page(self, page: impl Into<String>) -> Self {
+        Self {
+            page: Some(page.into()),
+            ..self
         }
     }
 

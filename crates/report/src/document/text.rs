@@ -13,12 +13,12 @@ pub enum Span {
     Term(String),
     /// A command.
     Code(String),
-    /// A link to a section of the page.
+    /// A link to a section of the page, or to a page of the same site.
     Link {
         /// The link text.
         text: String,
-        /// The id of the section.
-        section: &'static str,
+        /// The address, relative to the page.
+        to: String,
     },
     /// The mark of a figure. Each renderer draws it in its own way.
     Mark(Mark),
@@ -67,11 +67,15 @@ impl Text {
 
     /// Adds a link to a section of the page.
     #[must_use]
-    pub fn link(mut self, text: impl Into<String>, section: &'static str) -> Self {
-        self.0.push(Span::Link {
-            text: text.into(),
-            section,
-        });
+    pub fn link(self, text: impl Into<String>, section: &str) -> Self {
+        self.on_page(text, format!("#{section}"))
+    }
+
+    /// Adds a link to a page of the same site.
+    #[must_use]
+    pub fn on_page(mut self, text: impl Into<String>, to: impl Into<String>) -> Self {
+        let (text, to) = (text.into(), to.into());
+        self.0.push(Span::Link { text, to });
         self
     }
 

@@ -108,7 +108,7 @@ fn labels(contenders: &[Contender]) -> Vec<String> {
     contenders.map(|one| one.label.clone()).collect()
 }
 
-/// Renders the index.
+/// The index of a store.
 pub(super) fn render(histories: &[HistoryRow], runs: &[RunRow], crashes: &[CrashRow]) -> Vec<u8> {
     let mut page = String::new();
     let assets = Assets::Shared { root: "" };
@@ -119,7 +119,11 @@ pub(super) fn render(histories: &[HistoryRow], runs: &[RunRow], crashes: &[Crash
     ];
     let _ = writeln!(page, r#"<p class="sub">{}.</p>"#, counts.join(", "));
     html::begin_content(&mut page);
-    search(&mut page, histories, runs, crashes);
+    let contenders = { histories.iter() }.flat_map(|row| &row.contenders);
+    let contenders = contenders.chain(runs.iter().flat_map(|row| &row.contenders));
+    let contenders = contenders.chain(crashes.iter().flat_map(|row| &row.contenders));
+    let phases = runs.iter().flat_map(|row| &row.phases);
+    search(&mut page, contenders.collect(), ("Phase", phases.collect()));
     if runs.is_empty() && crashes.is_empty() {
         page += "<p>The store has no runs.</p>\n";
     }
@@ -176,18 +180,16 @@ fn result(row: &RunRow) -> String {
     }
 }
 
-/// The search form. The script shows it.
-fn search(page: &mut String, histories: &[HistoryRow], runs: &[RunRow], crashes: &[CrashRow]) {
-    let contenders = histories.iter().flat_map(|row| &row.contenders);
-    let contenders = contenders.chain(runs.iter().flat_map(|row| &row.contenders));
-    let contenders: BTreeSet<&String> = contenders
-        .chain(crashes.iter().flat_map(|row| &row.contenders))
-        .collect();
-    let phases: BTreeSet<&String> = runs.iter().flat_map(|row| &row.phases).collect();
+/// The search form, with what is searched besides contenders. The script shows it.
+pub(super) fn search(
+    page: &mut String,
+    contenders: BTreeSet<&String>,
+    (phase, phases): (&str, BTreeSet<&String>),
+) {
     *page += "<form id=\"search\" class=\"search\" role=\"search\" hidden>\n";
     for (name, label, items) in [
         ("contender", "Contender", contenders),
-        ("phase", "Phase", phases),
+        ("phase", phase, phases),
     ] {
         let _ = writeln!(
             page,
@@ -203,7 +205,7 @@ fn search(page: &mut String, histories: &[HistoryRow], runs: &[RunRow], crashes:
 }
 
 /// A section with a table, unless it has no rows.
-fn table<T>(
+pub(super) fn table<T>(
     page: &mut String,
     name: &str,
     headings: &[&str],
@@ -232,7 +234,7 @@ fn table<T>(
 }
 
 /// Names contain no newlines after escaping, so that newlines separate them.
-fn begin_row(page: &mut String, contenders: &[String], phases: &[String]) {
+pub(super) fn begin_row(page: &mut String, contenders: &[String], phases: &[String]) {
     let list = |names: &[String]| {
         let names: Vec<String> = names.iter().map(|name| shown(name)).collect();
         names.join("\n")
@@ -245,7 +247,7 @@ fn begin_row(page: &mut String, contenders: &[String], phases: &[String]) {
     );
 }
 
-fn link(page: &mut String, directory: &str, file: &str, name: &str) {
+pub(super) fn link(page: &mut String, directory: &str, file: &str, name: &str) {
     let _ = write!(
         page,
         r#"<th scope="row"><a href="{directory}/{file}">{}</a></th>"#,
@@ -253,7 +255,7 @@ fn link(page: &mut String, directory: &str, file: &str, name: &str) {
     );
 }
 
-fn text(page: &mut String, text: &str) {
+pub(super) fn text(page: &mut String, text: &str) {
     let _ = write!(page, "<td>{}</td>", shown(text));
 }
 

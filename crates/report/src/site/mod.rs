@@ -6,6 +6,7 @@
 
 mod history;
 mod index;
+pub mod of_atlas;
 
 use crate::format::{Format, ReportError};
 use crate::options::{Assets, Options};
@@ -120,27 +121,29 @@ impl Site {
 
     /// A file name for a name from a store, which may contain anything.
     fn unique(&mut self, directory: &str, of: &str) -> String {
-        let safe = |c: char| {
-            if c.is_ascii_alphanumeric() || "._-".contains(c) {
-                c
-            } else {
-                '-'
-            }
-        };
-        let slug: String = of.chars().take(100).map(safe).collect();
-        let slug = slug.trim_start_matches(['.', '-']);
-        let mut name = format!("{slug}.html");
-        let mut number = 2;
-        // File systems may ignore case.
-        while !self
-            .names
-            .insert(format!("{directory}/{}", name.to_lowercase()))
-        {
-            name = format!("{slug}-{number}.html");
-            number += 1;
-        }
-        name
+        unique(&mut self.names, directory, of)
     }
+}
+
+/// A file name that is not among these, for a name that may contain anything.
+fn unique(names: &mut BTreeSet<String>, directory: &str, of: &str) -> String {
+    let safe = |c: char| {
+        if c.is_ascii_alphanumeric() || "._-".contains(c) {
+            c
+        } else {
+            '-'
+        }
+    };
+    let slug: String = of.chars().take(100).map(safe).collect();
+    let slug = slug.trim_start_matches(['.', '-']);
+    let mut name = format!("{slug}.html");
+    let mut number = 2;
+    // File systems may ignore case.
+    while !names.insert(format!("{directory}/{}", name.to_lowercase())) {
+        name = format!("{slug}-{number}.html");
+        number += 1;
+    }
+    name
 }
 
 /// The files that all pages share.

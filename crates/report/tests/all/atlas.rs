@@ -8,6 +8,7 @@ use fsdyno_model::{
 };
 use fsdyno_report::advice::{Question as Asked, Recommendation};
 use fsdyno_report::atlas::{Atlas, AtlasDiff, Head, Question};
+use fsdyno_report::site::{File, of_atlas};
 use fsdyno_report::{Format, Options, render_atlas, render_atlas_diff};
 
 /// A run in virtual time; `times` are milliseconds by contender and draw.
@@ -63,7 +64,7 @@ fn shown(atlas: &Atlas, width: usize) -> String {
         width,
         ..Options::default()
     };
-    let answers = atlas.answers(None, None);
+    let answers = atlas.answers(&[], &[]);
     String::from_utf8(render_atlas(&answers, Format::Terminal, &options).unwrap()).unwrap()
 }
 
@@ -94,7 +95,9 @@ fn an_atlas_decides_as_the_runs_that_it_was_made_of() {
         value
     };
     assert_eq!(advice([&again[0], &again[1]]), advice([&small, &large]));
-    let answers = atlas.answers(Some("mail"), Some("nvme")).answers;
+    let answers = atlas
+        .answers(&["mail".to_owned()], &["nvme".to_owned()])
+        .answers;
     let sizes = &answers[0].sizes;
     assert!(!sizes[0].fastest.contains(&"xfs".to_owned()), "{sizes:?}");
     assert_eq!(sizes[1].fastest, ["xfs"]);
@@ -111,7 +114,7 @@ fn an_atlas_decides_as_the_runs_that_it_was_made_of() {
             "{text}"
         );
     }
-    assert!(atlas.answers(Some("web"), None).answers.is_empty());
+    assert!(atlas.answers(&["web".to_owned()], &[]).answers.is_empty());
 }
 
 #[test]
@@ -122,7 +125,7 @@ fn work_that_is_not_durable_and_cells_that_failed_are_never_the_answer() {
         record.samples[0].warnings.push(warning);
     }
     let of = atlas(&[(1, &set)]);
-    let answer = &of.answers(None, None).answers[0].sizes[0];
+    let answer = &of.answers(&[], &[]).answers[0].sizes[0];
     assert_eq!(answer.fastest, ["ext4"]);
     let text = shown(&of, 80);
     assert!(text.contains("not durable"), "{text}");
@@ -136,7 +139,7 @@ fn work_that_is_not_durable_and_cells_that_failed_are_never_the_answer() {
         record.samples.clear();
     }
     let of = atlas(&[(1, &set)]);
-    let answer = &of.answers(None, None).answers[0].sizes[0];
+    let answer = &of.answers(&[], &[]).answers[0].sizes[0];
     assert!(answer.fastest.is_empty(), "{answer:?}");
     assert!(shown(&of, 80).contains("mount: unknown"));
 }
@@ -245,6 +248,91 @@ fn the_shipped_atlas_can_be_read() {
     let shipped = Atlas::shipped().unwrap();
     if let Some(atlas) = shipped {
         assert_eq!(atlas.questions.len(), atlas.head.planned as usize);
-        assert!(!atlas.answers(None, None).answers.is_empty());
+        assert!(!atlas.answers(&[], &[]).answers.is_empty());
     }
+}
+
+/// The addresses of all links and files of a page.
+fn addresses(page: &str) -> Vec<String> {
+    let parts = ["href=\"", "src=\""].map(|name| page.split(name).skip(1));
+    let all = parts.into_iter().flatten();
+    all.map(|rest| rest.split('"').next().unwrap().to_owned())
+        .collect()
+}
+
+#[test]
+fn each_link_of_a_site_leads_to_a_page_and_what_is_undecided_is_not_called_fastest() {
+    // The names of contenders come from a file, which may have anything.
+    let labels = ["ext4", "xfs:a<b>&\"c", "btrfs"];
+    let (small, large) = (run(&labels, &SMALL), run(&labels, &LARGE));
+    let atlas = atlas(&[(1, &small), (4, &large)]);
+    let files = of_atlas::pages(&atlas, " --atlas a.jsonl", &Options::default()).unwrap();
+    let path = |file: &File| match file.directory {
+        Some(directory) => format!("{directory}/{}", file.name),
+        None => file.name.clone(),
+    };
+    let paths: Vec<String> = files.iter().map(path).collect();
+    assert_eq!(paths.last().unwrap(), "index.html");
+    let mut links = 0;
+    for file in files.iter().filter(|file| file.directory != Some("assets")) {
+        let page = String::from_utf8(file.bytes.clone()).unwrap();
+        assert!(!page.contains("a<b>"), "{}", file.name);
+        for address in addresses(&page) {
+            let (to, section) = address.split_once('#').unwrap_or((&address, ""));
+            let whole = match (to, file.directory) {
+                ("", _) => path(file),
+                (to, None) => to.to_owned(),
+                (to, Some(directory)) => match to.strip_prefix("../") {
+                    Some(to) => to.to_owned(),
+                    None => format!("{directory}/{to}"),
+                },
+            };
+            let at = paths.iter().position(|path| *path == whole);
+            let at = at.unwrap_or_else(|| panic!("{address} in {}", path(file)));
+            let target = String::from_utf8_lossy(&files[at].bytes);
+            assert!(
+                section.is_empty() || target.contains(&format!("id=\"{section}\"")),
+                "{address} in {}",
+                path(file)
+            );
+            links += 1;
+        }
+    }
+    assert!(links > 50, "{links}");
+    let page = |name: &str| {
+        let at = paths.iter().position(|path| path == name).unwrap();
+        String::from_utf8_lossy(&files[at].bytes).into_owned()
+    };
+    let question = page("questions/mail-nvme-4.html");
+    assert!(
+        question.contains("fsdyno atlas verify mail/nvme/4 --atlas a.jsonl"),
+        "{question}"
+    );
+    assert!(!question.contains("--resume"), "{question}");
+    // ext4 and btrfs are level at size 1, far apart from xfs.
+    let ext4 = page("filesystems/ext4.html");
+    assert!(!ext4.contains(": fastest in 1"), "{ext4}");
+    assert!(
+        ext4.contains("not decided") || ext4.contains("equivalent"),
+        "{ext4}"
+    );
+    assert!(page("filesystems/xfs-a-b---c.html").contains(": fastest in 1"));
+}
+
+#[test]
+fn the_picture_marks_what_is_not_decided() {
+    let labels = ["ext4", "xfs", "btrfs"];
+    let small = run(&labels, &SMALL);
+    let chart = atlas(&[(1, &small)]).answers(&[], &[]).chart();
+    let rows = &chart.panels[0].rows;
+    let values: Vec<&str> = rows.iter().map(|row| row.value.as_str()).collect();
+    // In the order of the contenders, the fastest first.
+    assert_eq!(chart.contenders, ["ext4", "btrfs", "xfs"]);
+    assert_eq!(values[0], "1×");
+    assert!(
+        values[1].starts_with("? ") || values[1].starts_with("≈ "),
+        "{values:?}"
+    );
+    assert_eq!(values[2], "3.01×");
+    assert_eq!(rows[0].group, "mail");
 }

@@ -2,20 +2,22 @@
 //! again, and compares two of them.
 
 mod build;
+mod site;
 mod verify;
 
-use crate::args::report_format;
+use crate::commands::chart::PictureArgs;
 use crate::commands::jobs::JobsArgs;
-use crate::commands::rendering;
+use crate::commands::rendering::{self, OutputFormat};
 use crate::exit::{CliError, Code};
 use crate::output;
 use clap::{Args, Subcommand};
 use fsdyno_files::input;
-use fsdyno_model::{KernelChoice, Nanos, Shard};
+use fsdyno_model::{KernelChoice, Nanos, Shard, printable};
 use fsdyno_report::atlas::{Atlas, AtlasDiff};
-use fsdyno_report::{Format, Options, render_atlas, render_atlas_diff};
+use fsdyno_report::{Options, render_atlas, render_atlas_diff};
 use fsdyno_run::atlas::AtlasQuestion;
 use fsdyno_run::options::{self, RunOptions};
+use std::collections::BTreeSet;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use verify::Sample;
@@ -44,6 +46,8 @@ pub enum AtlasCommand {
     Build(BuildArgs),
     /// Compare two atlases: what changed beyond doubt
     Diff(DiffArgs),
+    /// Write a static site: pages by work, file system and disk, and the report of each question
+    Site(SiteArgs),
 }
 
 #[derive(Debug, Args)]
@@ -55,17 +59,37 @@ pub struct AtlasFile {
 
 #[derive(Debug, Args)]
 pub struct ShowArgs {
-    /// Only this work: a suite
-    #[arg(long, value_name = "SUITE")]
-    work: Option<String>,
-    /// Only this disk: a profile
-    #[arg(long, value_name = "PROFILE")]
-    disk: Option<String>,
+    /// Only these works: suites
+    #[arg(long = "work", value_name = "LIST", value_delimiter = ',')]
+    works: Vec<String>,
+    /// Only these disks: profiles
+    #[arg(long = "disk", value_name = "LIST", value_delimiter = ',')]
+    disks: Vec<String>,
     #[command(flatten)]
     atlas: AtlasFile,
-    /// Format: terminal, html, csv, json or markdown
-    #[arg(long, value_name = "FORMAT", default_value = "terminal", value_parser = report_format)]
-    format: Format,
+    /// Format: terminal, html, csv, json, markdown, svg or png
+    ///
+    /// Without --format, the extension of the output file decides. A picture has the ratios at the
+    /// largest size.
+    #[arg(long, value_name = "FORMAT", value_parser = OutputFormat::parse)]
+    format: Option<OutputFormat>,
+    /// Output file [default: standard output]
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Replace a file that exists
+    #[arg(long, requires = "output")]
+    force: bool,
+    #[command(flatten)]
+    picture: PictureArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct SiteArgs {
+    /// Directory of the site: new, empty, or an earlier site of an atlas
+    #[arg(value_name = "DIR")]
+    directory: PathBuf,
+    #[command(flatten)]
+    atlas: AtlasFile,
 }
 
 /// Where the cells are measured.
@@ -143,18 +167,53 @@ pub fn atlas(command: &AtlasCommand, store: &Path) -> Result<Code, CliError> {
         AtlasCommand::Verify(args) => verify::verify(args),
         AtlasCommand::Build(args) => build::build(args, store),
         AtlasCommand::Diff(args) => diff(args),
+        AtlasCommand::Site(args) => site::write(args),
     }
 }
 
 fn show(args: &ShowArgs) -> Result<Code, CliError> {
+    let format = OutputFormat::of(args.format, args.output.as_deref())?;
     let file = &args.atlas.file;
-    let mut answers = read(file)?.answers(args.work.as_deref(), args.disk.as_deref());
+    let atlas = read(file)?;
+    let questions = || atlas.questions.iter();
+    known("work", &args.works, questions().map(|one| &one.work))?;
+    known("disk", &args.disks, questions().map(|one| &one.disk))?;
+    let mut answers = atlas.answers(&args.works, &args.disks);
     if file != Path::new(SHIPPED) {
         answers.option = format!(" --atlas {}", file.display());
     }
-    let text = render_atlas(&answers, args.format, &rendering::options(false, false));
-    output::coloured(&text.map_err(CliError::failure)?)?;
-    Ok(Code::ok_if(!answers.answers.is_empty()))
+    let existing = output::existing(args.force);
+    let found = Code::ok_if(!answers.answers.is_empty());
+    match format {
+        OutputFormat::Report(format) => {
+            let options = rendering::options(false, args.output.is_some());
+            let bytes = render_atlas(&answers, format, &options).map_err(CliError::failure)?;
+            output::to(args.output.as_deref(), &bytes, existing)?;
+        }
+        OutputFormat::Chart(format) => {
+            let drawing = args.picture.drawing(format, existing);
+            drawing.write(&[answers.chart()], args.output.as_deref())?;
+        }
+    }
+    Ok(found)
+}
+
+/// An error for a name that the atlas does not have.
+fn known<'a>(
+    what: &str,
+    wanted: &[String],
+    all: impl Iterator<Item = &'a String>,
+) -> Result<(), CliError> {
+    let all: BTreeSet<&String> = all.collect();
+    let Some(unknown) = wanted.iter().find(|one| !all.contains(one)) else {
+        return Ok(());
+    };
+    let all: Vec<String> = all.into_iter().map(|one| printable(one)).collect();
+    Err(CliError::usage(format!(
+        "the atlas has no {what} {unknown}; it has {}. Measure it: fsdyno advise SUITE --disk PROFILE \
+         --measure",
+        all.join(", ")
+    )))
 }
 
 fn diff(args: &DiffArgs) -> Result<Code, CliError> {

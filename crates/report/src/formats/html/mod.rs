@@ -410,8 +410,8 @@ fn inline(text: &Text) -> String {
         Span::Plain(text) => escape(text),
         Span::Term(word) => format!("<b>{}</b>", escape(word)),
         Span::Code(command) => format!("<code>{}</code>", escape(command)),
-        Span::Link { text, section } => {
-            format!("<a href=\"#{section}\">{}</a>", escape(text))
+        Span::Link { text, to } => {
+            format!(r#"<a href="{}">{}</a>"#, escape(to), escape(text))
         }
         Span::Mark(Mark::Best) => r#"<span class="mark">★</span>"#.to_owned(),
         Span::Mark(Mark::Equivalent) => "≈".to_owned(),

@@ -488,10 +488,14 @@ fn in_brackets(text: &str, class: &str, [open, close]: [&str; 2]) -> String {
 
 /// A label. The name of a contender may break after its separators.
 fn name(label: &Label) -> String {
-    if label.is_contender {
+    let name = if label.is_contender {
         breakable(&label.full)
     } else {
         escape(&label.full)
+    };
+    match &label.page {
+        Some(page) => format!(r#"<a href="{}">{name}</a>"#, escape(page)),
+        None => name,
     }
 }
 
