@@ -7,7 +7,7 @@ use crate::memory::{self, MemoryUse};
 use crate::options::{Options, Scale};
 use crate::pairing::Figures;
 use crate::works::{self, Other, Work};
-use row::Row;
+use row::{Judged, Row};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -33,13 +33,12 @@ fsdyno loses is printed like any other.
 How to read it:
 
 - A ratio is fsdyno's time divided by the other program's. Below 1, fsdyno needs less. It is the Hodges-Lehmann estimate
-  of alternating pairs, with its 95 % interval (from 6 pairs on).
-- CPU is user and system time of the whole process and its children, start and end included. Seconds are medians of
-  one run. `own clocks`: both programs time their operations themselves, without their start.
+  of alternating pairs. The 95 % interval is that of the judged figure, from 6 pairs on.
+- CPU is user and system time of the whole process and its children, start and end included. The line `s` has the medians
+  of the wall time of fsdyno and of the other program. `own clocks`: both programs time their operations themselves.
 - In works of single operations, fsdyno also records the latency of each operation. The C baseline does not.
-- A goal is an upper limit. **Bold** goals are missed. If the interval contains the goal, the result is inconclusive.
-- `others` is the share of the machine used by other programs or the host. From 5 % on it is marked: wall-time ratios
-  are then unreliable.
+- A goal is an upper limit. **Bold** goals are missed; *italic* ones are inconclusive: the interval contains the goal.
+- `(!)`: other programs or the host used 5 % of the machine or more, and the wall time is unreliable.
 - File systems are new, with their defaults, on an image in memory behind a loop device, so that no device dominates.
   Unless stated otherwise, all files are in the cache.
 ";
@@ -133,15 +132,11 @@ impl Pages {
         for (work, rows) in &self.rows {
             let _ = write!(
                 page,
-                "\n## {}\n\n{}.\n\n{}",
+                "\n## {}\n\n{}.\n\n{}\n",
                 work.name,
                 capital(work.about),
-                row::TITLE
+                row::table(rows)
             );
-            for row in rows {
-                page.push_str(&row.line());
-            }
-            page.push('\n');
             for (name, command) in commands(work, rows) {
                 let _ = writeln!(page, "- {name}: `{command}`");
             }
@@ -158,45 +153,50 @@ impl Pages {
         page
     }
 
-    /// Lists the missed goals, by how much, and the missing measurements.
+    /// Counts the goals, and lists the works that miss some and the missing measurements.
     fn goals(&self, page: &mut String) {
-        let (mut all, mut missed, mut unknown) = (0, Vec::new(), Vec::new());
+        let (mut all, mut missed, mut open) = (0, 0, 0);
+        let (mut works, mut unknown) = (Vec::new(), Vec::new());
         for (work, row) in self.each() {
-            let place = format!(
-                "{}, {}, compared with {}",
-                work.name, row.filesystem, row.other.name
-            );
             if let Err(reason) = &row.figures {
-                unknown.push(format!("- {place}: {}\n", one_line(reason)));
-                continue;
+                unknown.push(format!(
+                    "- {}, {}, compared with {}: {}\n",
+                    work.name,
+                    row.filesystem,
+                    row.other.name,
+                    one_line(reason)
+                ));
             }
             for judged in row.judged() {
                 all += 1;
-                if judged.missed {
-                    missed.push(format!("- {place}: {}\n", judged.words));
+                open += usize::from(judged == Judged::Inconclusive);
+                if judged == Judged::Missed {
+                    missed += 1;
+                    works.push(work.name);
                 }
             }
         }
         for weighed in self.weighed.iter().filter(|weighed| weighed.ours) {
             all += 1;
-            match &weighed.peak {
-                Ok(peak) if *peak > memory::GOAL => missed.push(format!(
-                    "- memory, {}, {} files: {:.1} MB, goal {:.1} MB\n",
-                    weighed.name,
-                    weighed.files,
-                    peak / 1e6,
-                    memory::GOAL / 1e6
-                )),
-                _ => {}
+            if weighed.peak.as_ref().is_ok_and(|peak| *peak > memory::GOAL) {
+                missed += 1;
+                works.push(memory::NAME);
             }
         }
+        works.dedup();
         let _ = write!(
             page,
-            "\n## Goals\n\n{} of {all} goals are reached. The others:\n\n",
-            all - missed.len()
+            "\n## Goals\n\n{} of {all} goals are reached. Inconclusive: {open}. Missed: {missed} ({}).\n",
+            all - missed - open,
+            if works.is_empty() {
+                "none".to_owned()
+            } else {
+                works.join("; ")
+            }
         );
-        page.push_str(&or_none(&missed));
-        let _ = write!(page, "\nNot measured:\n\n{}", or_none(&unknown));
+        if !unknown.is_empty() {
+            let _ = write!(page, "\nNot measured:\n\n{}", unknown.concat());
+        }
     }
 
     fn each(&self) -> impl Iterator<Item = (&'static Work, &Row)> {
@@ -244,13 +244,6 @@ impl Pages {
             let _ = writeln!(page, "- {name}: `{command}`");
         }
     }
-}
-
-fn or_none(lines: &[String]) -> String {
-    if lines.is_empty() {
-        return "- none\n".to_owned();
-    }
-    lines.concat()
 }
 
 /// Escapes a text for a cell of a table.

@@ -1,5 +1,5 @@
-//! Checks of the sources that the compiler and clippy do not have: crate boundaries, links, and the
-//! invariants of `invariants.md`.
+//! Checks of the sources that the compiler and clippy do not have: crate boundaries, links, the
+//! length of the documents, and the invariants of `invariants.md`.
 //!
 //! Every check is a function from its input to findings. A test next to it passes a bad snippet and
 //! expects a finding. Other tests cover what needs a running program.
@@ -10,6 +10,7 @@ mod layers;
 mod links;
 mod reach;
 mod source;
+mod words;
 
 use source::Source;
 use std::fs;

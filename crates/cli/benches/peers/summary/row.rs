@@ -1,11 +1,11 @@
-//! One comparison as a row of a table, with its goals.
+//! The comparisons of a work as a table, with their goals.
 
-use super::one_line;
 use crate::busy::NOISY;
 use crate::measure::{By, Measured};
 use crate::pairing::{Figures, median};
 use crate::works::{Goal, Most, Of, Other};
 use fsdyno_stats::PairedRatio;
+use std::fmt::Write as _;
 
 /// One comparison: the other program, and the figures or the reason why there are none.
 pub(super) struct Row {
@@ -14,83 +14,99 @@ pub(super) struct Row {
     pub figures: Result<Figures, String>,
 }
 
-pub(super) struct CheckedGoal {
-    pub missed: bool,
-    pub words: String,
-}
-
-/// The header of a table.
-pub(super) const TITLE: &str = "| file system | compared with | CPU ratio | wall ratio | goal | CPU s, ours and theirs | wall s | pairs | others |\n\
-     |---|---|---|---|---|---|---|---|---|\n";
-
-fn cpu(measured: &Measured) -> f64 {
-    measured.cpu
-}
-
-fn wall(measured: &Measured) -> f64 {
-    measured.wall
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Judged {
+    Reached,
+    /// The ratio is above the goal, which the interval contains.
+    Inconclusive,
+    Missed,
 }
 
 fn figure(of: Of) -> (fn(&Measured) -> f64, &'static str) {
     match of {
-        Of::Cpu => (cpu, "CPU"),
-        Of::Wall => (wall, "wall"),
+        Of::Cpu => (|measured| measured.cpu, "CPU"),
+        Of::Wall => (|measured| measured.wall, "wall"),
     }
 }
 
 impl Row {
     /// Compares the figures with the goals.
-    pub fn judged(&self) -> Vec<CheckedGoal> {
-        let Ok(figures) = &self.figures else {
-            return Vec::new();
-        };
+    pub fn judged(&self) -> impl Iterator<Item = Judged> {
+        let figures = self.figures.as_ref().ok();
         let goals = self.other.goals.iter();
-        goals.filter_map(|goal| judge(goal, figures)).collect()
+        goals.filter_map(move |goal| judge(goal, figures?))
     }
 
-    /// The row as Markdown.
-    pub fn line(&self) -> String {
-        let Self {
-            filesystem, other, ..
-        } = self;
-        let figures = match &self.figures {
-            Ok(figures) => figures,
-            Err(reason) => {
-                let reason = one_line(reason);
-                return format!("| {filesystem} | {} | {reason} | | | | | | |\n", other.name);
-            }
+    /// A ratio to the other program. One that a goal limits has its interval and a mark.
+    fn ratio(&self, of: Of, goal: Option<&Goal>) -> String {
+        let Ok(figures) = &self.figures else {
+            return "-".to_owned();
         };
-        let seconds = |of: fn(&Measured) -> f64| {
-            let (ours, theirs) = (figures.ours.iter().map(of), figures.theirs.iter().map(of));
-            format!("{:.4}, {:.4}", median(ours), median(theirs))
+        let ratio = figures.ratio(figure(of).0);
+        let decides = goal.is_some() || (of == Of::Cpu && self.other.goals.is_empty());
+        let shown = match &ratio {
+            Some(ratio) if decides => with_interval(ratio),
+            Some(ratio) => format!("{:.3}", ratio.middle),
+            None => "-".to_owned(),
         };
-        let goals: Vec<String> = self
-            .judged()
-            .iter()
-            .zip(other.goals)
-            .map(|(judged, goal)| {
-                let goal = words(goal);
-                if judged.missed {
-                    format!("**{goal}**")
-                } else {
-                    goal
-                }
-            })
-            .collect();
-        let noisy = if figures.others >= NOISY { " (!)" } else { "" };
-        let clocks = clocks(other);
-        format!(
-            "| {filesystem} | {}{clocks} | {} | {} | {} | {} | {} | {} | {:.0} %{noisy} |\n",
-            other.name,
-            shown(figures.ratio(cpu).as_ref()),
-            shown(figures.ratio(wall).as_ref()),
-            goals.join(", "),
-            seconds(cpu),
-            seconds(wall),
-            figures.ours.len(),
-            100.0 * figures.others
-        )
+        let marked = match goal.and_then(|goal| judge(goal, figures)) {
+            Some(Judged::Missed) => format!("**{shown}**"),
+            Some(Judged::Inconclusive) => format!("*{shown}*"),
+            Some(Judged::Reached) | None => shown,
+        };
+        let noisy = of == Of::Wall && figures.others >= NOISY;
+        marked + if noisy { " (!)" } else { "" }
     }
+
+    /// The medians of the wall times.
+    fn seconds(&self) -> String {
+        let Ok(figures) = &self.figures else {
+            return "-".to_owned();
+        };
+        let wall = |runs: &[Measured]| median(runs.iter().map(|run| run.wall));
+        format!("{:.4}, {:.4}", wall(&figures.ours), wall(&figures.theirs))
+    }
+}
+
+/// The comparisons of a work: three lines for each program, a column for each file system.
+pub(super) fn table(rows: &[Row]) -> String {
+    let (mut filesystems, mut others) = (Vec::new(), Vec::<&'static Other>::new());
+    for row in rows {
+        if !filesystems.contains(&row.filesystem.as_str()) {
+            filesystems.push(row.filesystem.as_str());
+        }
+        if !others.iter().any(|known| std::ptr::eq(*known, row.other)) {
+            others.push(row.other);
+        }
+    }
+    let mut table = format!(
+        "| compared with | goal | {} |\n|---|---|{}\n",
+        filesystems.join(" | "),
+        "---|".repeat(filesystems.len())
+    );
+    for other in others {
+        let mut line = |name: &str, goal: Option<&Goal>, cell: &dyn Fn(&Row) -> String| {
+            let cells = filesystems.iter().map(|filesystem| {
+                let mut rows = rows.iter();
+                let row = rows
+                    .find(|row| row.filesystem == *filesystem && std::ptr::eq(row.other, other));
+                row.map_or(String::new(), cell)
+            });
+            let (goal, cells) = (goal.map_or(String::new(), limit), cells.collect::<Vec<_>>());
+            let program = format!("{}{}", other.name, clocks(other));
+            let _ = writeln!(
+                table,
+                "| {program}, {name} | {goal} | {} |",
+                cells.join(" | ")
+            );
+        };
+        for of in [Of::Cpu, Of::Wall] {
+            let goal = other.goals.iter().find(|goal| goal.of == of);
+            line(figure(of).1, goal, &|row| row.ratio(of, goal));
+        }
+        line("s", None, &Row::seconds);
+    }
+    table
 }
 
 /// The source of the times, if it is not the whole process.
@@ -101,57 +117,36 @@ pub(super) fn clocks(other: &Other) -> &'static str {
     }
 }
 
-fn words(goal: &Goal) -> String {
-    let (_, name) = figure(goal.of);
+fn limit(goal: &Goal) -> String {
     match goal.most {
-        Most::Ratio(most) => format!("{name} {most:.2}"),
-        Most::More(seconds) => format!("{name} {:.0} ms more", 1e3 * seconds),
+        Most::Ratio(most) => format!("{most:.2}"),
+        Most::More(seconds) => format!("{:.0} ms more", 1e3 * seconds),
     }
 }
 
 /// `None` if there is no ratio, because the time was below the resolution of the clock.
-fn judge(goal: &Goal, figures: &Figures) -> Option<CheckedGoal> {
-    let (of, name) = figure(goal.of);
-    Some(match goal.most {
+fn judge(goal: &Goal, figures: &Figures) -> Option<Judged> {
+    let (of, _) = figure(goal.of);
+    let (missed, open) = match goal.most {
         Most::Ratio(most) => {
             let ratio = figures.ratio(of)?;
-            let decided = match ratio.interval {
-                Some(interval) if interval.low <= most => " (the interval contains the goal)",
-                _ => "",
-            };
-            CheckedGoal {
-                missed: ratio.middle > most,
-                words: format!(
-                    "{name} {}, goal {most:.2}, off by {:.1} %{decided}",
-                    shown(Some(&ratio)),
-                    100.0 * (ratio.middle / most - 1.0)
-                ),
-            }
+            let open = ratio.interval.is_some_and(|interval| interval.low <= most);
+            (ratio.middle > most, open)
         }
-        Most::More(most) => {
-            let more = figures.more(of);
-            CheckedGoal {
-                missed: more > most,
-                words: format!(
-                    "{name} {:.2} ms more, goal {:.0} ms, off by {:.1} ms",
-                    1e3 * more,
-                    1e3 * most,
-                    1e3 * (more - most)
-                ),
-            }
-        }
+        Most::More(most) => (figures.more(of) > most, false),
+    };
+    Some(match (missed, open) {
+        (false, _) => Judged::Reached,
+        (true, true) => Judged::Inconclusive,
+        (true, false) => Judged::Missed,
     })
 }
 
-/// Formats a ratio with its interval.
-fn shown(ratio: Option<&PairedRatio>) -> String {
-    match ratio {
-        Some(PairedRatio {
-            middle,
-            interval: Some(interval),
-            ..
-        }) => format!("{middle:.3} ({:.3} to {:.3})", interval.low, interval.high),
-        Some(ratio) => format!("{:.3}", ratio.middle),
-        None => "-".to_owned(),
-    }
+/// Formats a ratio with its interval, if there is one.
+fn with_interval(ratio: &PairedRatio) -> String {
+    let middle = ratio.middle;
+    ratio.interval.as_ref().map_or_else(
+        || format!("{middle:.3}"),
+        |interval| format!("{middle:.3} ({:.3} to {:.3})", interval.low, interval.high),
+    )
 }
