@@ -5,6 +5,7 @@
 //! external [`programs`]; all [`kinds`] by name; and [`measure`], the measured loop. This crate
 //! neither mounts nor formats, and does not need root. A load works in a directory of the caller.
 
+pub mod allocator;
 mod buffer;
 mod clock;
 mod command;

@@ -1,17 +1,34 @@
 //! The stack of a worker, written before its work begins. How deep the calls of a phase reach depends on
-//! how the program was built, and the kernel of a guest counts the first fault of each page.
+//! how the program was built, and the kernel of a guest counts the first fault of each page, and each
+//! page that the end of a thread frees.
 
 use std::hint::black_box;
 
-/// More than any phase uses.
+/// More than any phase uses, bytes.
 const DEPTH: usize = 64 << 10;
 
-/// Writes the next pages of the stack of this thread.
-#[inline(never)]
-#[expect(
-    clippy::large_stack_arrays,
-    reason = "the stack itself is what it writes"
-)]
+const PAGE: usize = 4096;
+
+/// Writes the next pages of the stack of this thread: those down to the same one in each build.
 pub(crate) fn touch() {
-    black_box(&mut [0xa5_u8; DEPTH]);
+    // SAFETY: it has no requirements.
+    let descriptor = usize::try_from(unsafe { libc::pthread_self() }).unwrap_or(usize::MAX);
+    let here = (&raw const descriptor).addr();
+    // The descriptor of a thread is at the top of its stack, but for the main thread.
+    let top = match descriptor.checked_sub(here) {
+        Some(used) if used < DEPTH => descriptor,
+        _ => here,
+    };
+    // Within the last page, whatever the size of a frame.
+    write_to((top & !(PAGE - 1)) - DEPTH + PAGE - 512);
+}
+
+/// Writes the stack of this thread down to an address.
+#[inline(never)]
+fn write_to(address: usize) {
+    let mut frame = [0xa5_u8; 1024];
+    if black_box(&mut frame).as_ptr().addr() > address {
+        write_to(address);
+    }
+    black_box(&mut frame);
 }

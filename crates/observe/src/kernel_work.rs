@@ -150,13 +150,13 @@ fn prices_once(
     Ok(&buffer[..LINE - left])
 }
 
-/// Whether this program, whole in memory, leaves three quarters of it to others.
+/// Whether this program, whole in memory, leaves half of it to others.
 fn is_small() -> bool {
     let pages = fs::read_to_string("/proc/self/statm").unwrap_or_default();
     let pages = pages.split(' ').next().and_then(|size| size.parse().ok());
     let size = pages.unwrap_or(u64::MAX).saturating_mul(page_size() as u64);
     let memory = sysinfo();
-    size <= memory.totalram.saturating_mul(memory.mem_unit.into()) / 4
+    size <= memory.totalram.saturating_mul(memory.mem_unit.into()) / 2
 }
 
 impl Counts {

@@ -12,11 +12,11 @@ use crate::job::Job;
 use crate::model_cpu;
 use crate::procedure::CellEnd;
 use fsdyno_cpu::{Prices, Work};
-use fsdyno_load::UserWork;
 use fsdyno_load::kinds::{self, Needs};
 use fsdyno_load::measure::{self, Confined, LoadError, Measured, RunningService};
 use fsdyno_load::phases::bonnie;
 use fsdyno_load::programs::app;
+use fsdyno_load::{UserWork, allocator};
 use fsdyno_model::{
     Bytes, CacheEvidence, CacheState, CpuUse, DeviceUse, Effective, Figure, KernelWork, Mark,
     Nanos, Observed, PhasePlan, Point, Probe, Sample, Warning, WarningKind, guest_kernel_time,
@@ -529,7 +529,10 @@ impl<'a> Counting<'a> {
     fn resume(&mut self, point: Point) {
         if let (Some(counter), Ok(_)) = (&mut self.counter, &self.work) {
             let charged = match point {
-                Point::Begins => counter.begin(),
+                Point::Begins => {
+                    allocator::reserve();
+                    counter.begin()
+                }
                 _ => counter.charge(),
             };
             if let Err(error) = charged {
