@@ -115,6 +115,10 @@ pub struct Plan {
     /// Whether the comparison is repeated with variants of the model disk and processor.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub robust: bool,
+    /// Whether the user code of programs in virtual time is measured on the host; none for that of
+    /// applications only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user_code: Option<bool>,
     /// The run that this one varies; none if it is no variant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub variant: Option<VariantOf>,
@@ -142,14 +146,15 @@ pub struct AdviceOf {
     pub question: Option<String>,
 }
 
-/// A run whose model disk or model processor is changed by its known error.
+/// A run that belongs to another one: its model disk or model processor is changed by its known error,
+/// or it measures the user code of programs in real time.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct VariantOf {
     /// The name of the run without the change.
     pub run: String,
     /// The change: `flushes 2.5 times slower`.
     pub change: String,
-    /// The number of variants of that run.
+    /// The number of variants of that run with a change of the same kind.
     pub all: u32,
 }
 
@@ -319,6 +324,7 @@ impl Plan {
             disk: None,
             cpu: None,
             robust: false,
+            user_code: None,
             variant: None,
             advice: None,
             disk_trace: None,
@@ -400,6 +406,12 @@ impl Plan {
     /// Whether figures are exact: the same cell takes the same time to the nanosecond.
     pub fn in_virtual_time(&self) -> bool {
         self.disk_in_virtual_time().is_some()
+    }
+
+    /// Whether this run measures the user code of the run that it belongs to. All other variants are
+    /// in virtual time.
+    pub fn measures_user_code(&self) -> bool {
+        self.variant.is_some() && !self.in_virtual_time()
     }
 
     /// A description of the processor of virtual time.
@@ -522,6 +534,7 @@ impl Plan {
             budget: None,
             shard: None,
             robust: false,
+            user_code: None,
             variant: None,
             advice: None,
             ..self.clone()

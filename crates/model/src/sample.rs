@@ -201,6 +201,9 @@ pub struct Figure {
 pub(crate) const COUNTED: &str = "count";
 
 impl Figure {
+    /// The unit of a figure that is the number of units of work of a program, as its transactions.
+    pub const UNITS: &str = "units";
+
     /// A count that the definition of a figure reads.
     pub fn counted(name: &'static str, count: u64) -> Self {
         Self::new(name, count as f64, COUNTED, Better::Lower)

@@ -2,6 +2,7 @@
 
 use crate::compare::RunVerdict;
 use crate::comparison::robustness::ChangedVerdict;
+use crate::comparison::user_code::UnitsOfWork;
 use crate::comparison::{self, Comparison, Comparisons, PhaseTable, Robustness, labs};
 use crate::formats::{Exported, exported};
 use fsdyno_model::{Better, CellRecord, FigureName, ResultSet, RunInfo};
@@ -38,6 +39,9 @@ pub struct LabResults {
     pub margin: f64,
     /// Whether the verdicts hold in variants of the model; null if none was measured.
     pub robustness: Option<RobustnessResult>,
+    /// The user code of programs that virtual time does not count, by phase, as measured on the host;
+    /// empty if none was measured.
+    pub user_code: Vec<UserCodeResult>,
     /// All phases together; null with fewer than two phases that have figures of all contenders.
     pub overall: Option<OverallResult>,
     /// The times of each phase, and the figure that it is judged by.
@@ -103,6 +107,30 @@ pub struct VariantResult {
     pub changed: Vec<ChangedVerdict>,
 }
 
+/// The processor time of a phase in user mode, of programs and services.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct UserCodeResult {
+    /// The workload.
+    pub workload: String,
+    /// The phase.
+    pub phase: String,
+    /// The number of measurements.
+    pub repeats: usize,
+    /// The median, of the whole load.
+    pub median_ns: f64,
+    /// The smallest time.
+    pub min_ns: f64,
+    /// The largest time.
+    pub max_ns: f64,
+    /// The units of work in it; null if the programs report none.
+    pub units: Option<UnitsOfWork>,
+    /// By how much the model processor is slower than one of today; 1 if it is not.
+    pub factor: f64,
+    /// Whether verdicts hold with none and with all of it. False if it cannot be added to the figure
+    /// that the phase is judged by.
+    pub bounds_verdicts: bool,
+}
+
 /// The geometric mean over phases.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct OverallResult {
@@ -125,6 +153,8 @@ pub struct OverallContender {
     pub interval: Option<RatioInterval>,
     /// The verdict compared with the baseline; null for the baseline, and with too few repeats.
     pub verdict: Option<RunVerdict>,
+    /// Whether the verdict is inconclusive because it depends on user code.
+    pub depends_on_user_code: bool,
 }
 
 /// One figure of one phase.
@@ -174,6 +204,10 @@ pub struct ContenderResult {
     pub interval: Option<RatioInterval>,
     /// The verdict compared with the baseline; null for the baseline, and with too few repeats.
     pub verdict: Option<RunVerdict>,
+    /// Whether the verdict is inconclusive because it depends on user code.
+    pub depends_on_user_code: bool,
+    /// The ratio to the baseline with all user code in both figures; null if there is none to add.
+    pub ratio_with_user_code: Option<f64>,
     /// Whether the median is below the resolution of times (1 ms).
     pub negligible: bool,
 }
@@ -208,9 +242,20 @@ impl<'a> RunReport<'a> {
 fn lab(comparison: &Comparison, share: &ResultSet) -> LabResults {
     let plan = &share.run.plan;
     let name = |at: usize| plan.contenders[at].label.clone();
-    let mut phases = Vec::new();
+    let (mut phases, mut user_code) = (Vec::new(), Vec::new());
     for (workload, planned) in comparison.workloads.iter().zip(&plan.workloads) {
         for (phase, planned_phase) in workload.phases.iter().zip(&planned.phases) {
+            user_code.extend(phase.user_code.as_ref().map(|code| UserCodeResult {
+                workload: planned.name.clone(),
+                phase: planned_phase.label.clone(),
+                repeats: code.time.n,
+                median_ns: code.time.median,
+                min_ns: code.time.min,
+                max_ns: code.time.max,
+                units: code.units.clone(),
+                factor: code.factor,
+                bounds_verdicts: code.is_added,
+            }));
             for (at, line) in phase.lines.iter().enumerate() {
                 phases.push(PhaseResult {
                     workload: planned.name.clone(),
@@ -240,6 +285,7 @@ fn lab(comparison: &Comparison, share: &ResultSet) -> LabResults {
             .robustness
             .as_ref()
             .map(|robustness| robust(robustness, &name)),
+        user_code,
         overall: overall(comparison, &name),
         phases,
         figures: exported(share).map(FigureResult::from).collect(),
@@ -285,6 +331,8 @@ fn contenders(
         ratio: value.ratio.map(|ratio| ratio.middle),
         interval: value.ratio.as_ref().and_then(interval),
         verdict: verdict(at),
+        depends_on_user_code: line.depends_on_user_code(at, 0),
+        ratio_with_user_code: value.ratio.and_then(|_| line.ratio_with_user_code(at, 0)),
         negligible: value.negligible,
     };
     known.map(result).collect()
@@ -318,6 +366,7 @@ fn overall(comparison: &Comparison, name: &impl Fn(usize) -> String) -> Option<O
                 .verdict(at, 0)
                 .filter(|_| at > 0)
                 .map(|one| RunVerdict::of(one, all_times)),
+            depends_on_user_code: overall.depends_on_user_code(at, 0),
         })
         .collect();
     let fastest = overall.leaders().and_then(|leaders| leaders.winner());

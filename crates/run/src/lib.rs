@@ -2,7 +2,7 @@
 //! ([`schedule`]). If the figures decide the number of repeats, `open` selects the cells that are
 //! still needed, and [`remaining`] those of a run that resumes. [`bisect`] searches a history for the commit that
 //! changed a figure. [`variants`] repeats a comparison with its model
-//! changed by known errors. [`advise`] has the features of file systems, and options to measure. The crate
+//! changed by known errors, and [`user_code`] measures what virtual time does not count. [`advise`] has the features of file systems, and options to measure. The crate
 //! measures and stores nothing itself.
 
 pub mod advise;
@@ -17,7 +17,7 @@ mod open;
 pub mod remaining;
 pub mod resolve;
 pub mod schedule;
-pub use resolve::variants;
+pub use resolve::{user_code, variants};
 
 pub use resolve::options::{self, RunOptions};
 

@@ -14,6 +14,18 @@ impl Verdicts {
         *self.0.get(one)?.get(other)?
     }
 
+    /// The verdicts that these are also; a pair with another verdict there is inconclusive.
+    #[must_use]
+    pub fn also(&self, other: &Self) -> Self {
+        let both = |(one, other): (&Option<Verdict>, &Option<Verdict>)| match (one, other) {
+            (Some(one), Some(other)) if one != other => Some(Verdict::Inconclusive),
+            _ => one.and(*other),
+        };
+        let rows = self.0.iter().zip(&other.0);
+        let row = |(one, other): (&Vec<_>, &Vec<_>)| one.iter().zip(other).map(both).collect();
+        Self(rows.map(row).collect())
+    }
+
     /// The contenders with a verdict.
     fn judged(&self) -> Vec<usize> {
         let has_verdict = |one: &usize| self.0[*one].iter().any(Option::is_some);
@@ -131,6 +143,32 @@ fn family(lines: &[&Times], until: u32) -> Vec<Paired> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_verdict_holds_only_if_it_holds_with_a_constant_time_in_all_figures_too() {
+        use Verdict::{Equivalent, Faster, Inconclusive, Slower};
+        let line = |middle: f64| -> Vec<(u32, f64)> {
+            (0..8).map(|n| (n, middle + f64::from(n) / 50.0)).collect()
+        };
+        let times = Times::without_probes(&[line(10.0), line(25.0), line(10.0), line(200.0)]);
+        let verdicts =
+            |added: f64| judge_table(&[&times.clone().plus(added)], &Rule::default()).remove(0);
+        let (none, all) = (verdicts(0.0), verdicts(2000.0));
+        let both = none.also(&all);
+        let of = |one: &Verdicts| [(1, 0), (0, 1), (2, 0), (3, 0)].map(|(a, b)| one.of(a, b));
+        let expected = |verdicts: [Verdict; 4]| verdicts.map(Some);
+        assert_eq!(of(&none), expected([Slower, Faster, Equivalent, Slower]));
+        assert_eq!(
+            of(&all),
+            expected([Equivalent, Equivalent, Equivalent, Slower])
+        );
+        assert_eq!(
+            of(&both),
+            expected([Inconclusive, Inconclusive, Equivalent, Slower])
+        );
+        assert_eq!(none.also(&none), none);
+        assert_eq!(none.also(&Verdicts::default()).of(1, 0), None);
+    }
 
     #[test]
     fn the_confidence_set_keeps_the_fastest_and_what_may_be_the_fastest() {

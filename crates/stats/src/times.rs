@@ -39,6 +39,15 @@ impl Times {
         }
     }
 
+    /// The same times of a phase with a constant time added to each.
+    #[must_use]
+    pub fn plus(mut self, time: f64) -> Self {
+        for timed in self.phases.iter_mut().flatten().flatten() {
+            timed.time += time;
+        }
+        self
+    }
+
     /// The adjusted figures of each contender, with their blocks.
     pub fn figures(&self) -> Vec<Vec<(u32, f64)>> {
         self.until(u32::MAX).figures

@@ -109,12 +109,10 @@ impl Store {
         self.read_in(detail, id)
     }
 
-    /// A run with cells in this detail; with its variants, if it is recorded that it has some.
+    /// A run with cells in this detail, and with its variants.
     pub fn load_with_variants(&self, detail: Detail, id: &str) -> Result<ResultSet, StoreError> {
         let mut set = self.load_in(detail, id)?;
-        if set.run.plan.robust {
-            set.variants = self.variants(id)?;
-        }
+        set.variants = self.variants(id)?;
         Ok(set)
     }
 

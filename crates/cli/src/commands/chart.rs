@@ -10,7 +10,7 @@ use fsdyno_files::{Existing, create_output_dir};
 use fsdyno_report::charts::svg::{self, Appearance, Theme};
 use fsdyno_report::charts::{Chart, png};
 use fsdyno_report::run_charts::{self, Filter};
-use fsdyno_store::Store;
+use fsdyno_store::{Detail, Store};
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 
@@ -127,7 +127,8 @@ fn theme(text: &str) -> Result<Theme, String> {
 
 pub fn chart(args: &ChartArgs, store: &Path) -> Result<(), CliError> {
     let store = Store::open_existing_read_only(store)?;
-    let set = store.load(&only_run(&store, &args.run, "times to draw")?)?;
+    let run = only_run(&store, &args.run, "times to draw")?;
+    let set = store.load_with_variants(Detail::All, &run)?;
     let filter = Filter {
         workload: args.workload.clone(),
         phase: args.phase.clone(),

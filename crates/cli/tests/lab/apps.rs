@@ -7,6 +7,11 @@ use std::path::Path;
 
 /// The cells of a run of an application in virtual time.
 fn cells(home: &Home, kernel: &Path, app: &str) -> Value {
+    measured(home, kernel, app, ["ext4,xfs", "1"])["cells"].take()
+}
+
+/// A run of an application in virtual time on these file systems, with so many repeats.
+fn measured(home: &Home, kernel: &Path, app: &str, [fs, repeats]: [&str; 2]) -> Value {
     let (kernel, work) = (kernel.display().to_string(), home.work());
     let work = work.display().to_string();
     let output = home.fsdyno(&[
@@ -14,13 +19,13 @@ fn cells(home: &Home, kernel: &Path, app: &str) -> Value {
         "--app",
         app,
         "--fs",
-        "ext4,xfs",
+        fs,
         "--disk",
         "nvme",
         "--on",
         "loop:1G",
         "--repeats",
-        "1",
+        repeats,
         "--guest-kernel",
         &kernel,
         "--work-dir",
@@ -28,9 +33,9 @@ fn cells(home: &Home, kernel: &Path, app: &str) -> Value {
         "--json",
     ]);
     assert_eq!(output.code, Some(0), "{}{}", output.out, output.err);
-    let mut result: Value = serde_json::from_str(&output.out).unwrap();
+    let result: Value = serde_json::from_str(&output.out).unwrap();
     assert!(outcomes(&result).iter().all(|(_, how)| how == "measured"));
-    result["cells"].take()
+    result
 }
 
 const SERVED: &str = r#"
@@ -113,10 +118,80 @@ fn sqlite_and_git_run_in_virtual_time() {
     }
     let home = Home::new();
     let apps = "sqlite[rows=100,transactions=5,journal_mode=wal],git[files=100,commits=3]";
-    let measured = cells(&home, &kernel, apps);
-    let samples = measured.as_array().unwrap().iter();
+    let measured = measured(&home, &kernel, apps, ["ext4,xfs", "1"]);
+    let samples = measured["cells"].as_array().unwrap().iter();
     let counts = samples.map(|cell| cell["samples"].as_array().unwrap().len());
     assert_eq!(counts.sum::<usize>(), 2 * (1 + 3));
+    // The code of each, which virtual time does not count.
+    let user_code = measured["results"][0]["user_code"].as_array().unwrap();
+    assert_eq!(user_code.len(), 1 + 3);
+    assert_eq!(user_code[0]["units"]["name"], "transactions");
+    assert_eq!(user_code[0]["units"]["number"], 5.0);
+    assert!(user_code.iter().all(|one| one["repeats"] == 3));
+    let answer = measured["results"][0]["answer"].as_str().unwrap();
+    assert!(
+        answer.contains("User code is not counted; it takes"),
+        "{answer}"
+    );
+    assert!(answer.contains("for each of 5 transactions"), "{answer}");
+}
+
+const BUSY: &str = r#"
+title = "durable writes, and a computation"
+programs = { dd = "coreutils" }
+settings = [{ name = "loops", about = "steps of the computation", default = 1 }]
+[[phases]]
+name = "write"
+about = "writes"
+load = """
+dd if=/dev/zero of=file bs=4k count=50 oflag=dsync 2>/dev/null
+i=0; while [ $i -lt $loops ]; do i=$((i+1)); done
+"""
+"#;
+
+#[test]
+fn a_verdict_on_an_application_holds_only_if_it_holds_with_its_own_code() {
+    let test = "a_verdict_on_an_application_holds_only_if_it_holds_with_its_own_code";
+    let Some(kernel) = lab_kernel(test) else {
+        return;
+    };
+    if !have(&["mkfs.ext4", "mkfs.btrfs"], test) {
+        return;
+    }
+    let home = Home::new();
+    let file = home.path("busy.toml").display().to_string();
+    std::fs::write(&file, BUSY).unwrap();
+    let apps = format!("{file},{file}[loops=3000000]");
+    let result = measured(&home, &kernel, &apps, ["ext4,btrfs", "3"]);
+    let phases = result["results"][0]["phases"].as_array().unwrap();
+    let of = |workload: &str| {
+        let mut phases = phases.iter();
+        let line = phases.find(|line| line["workload"] == workload && line["whole"] == true);
+        let btrfs = &line.unwrap()["contenders"][1];
+        let ratio = |name: &str| btrfs[name].as_f64().unwrap();
+        let ratios = [ratio("ratio"), ratio("ratio_with_user_code")];
+        (
+            btrfs["verdict"].clone(),
+            btrfs["depends_on_user_code"].clone(),
+            ratios,
+        )
+    };
+    // In virtual time both are the same: the computation takes none.
+    let (idle, busy) = (of("busy"), of("busy[loops=3000000]"));
+    assert_eq!(
+        (&idle.0, &idle.1),
+        (&"slower".into(), &false.into()),
+        "{idle:?}"
+    );
+    assert_eq!(
+        (&busy.0, &busy.1),
+        (&"inconclusive".into(), &true.into()),
+        "{busy:?}"
+    );
+    assert!(busy.2[0] > 1.1 && busy.2[1] < 1.02, "{busy:?}");
+    let user_code = &result["results"][0]["user_code"];
+    let least = |at: usize| user_code[at]["min_ns"].as_f64().unwrap();
+    assert!(least(1) > 10.0 * least(0) && least(1) > 1e8, "{user_code}");
 }
 
 /// A search of the states that a power cut leaves of an application, in few states.

@@ -7,7 +7,7 @@ use crate::error::LoadError;
 use fsdyno_files::{ProcessStat, uninterrupted};
 use fsdyno_model::units::Nanos;
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
-use std::path::PathBuf;
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
@@ -69,37 +69,56 @@ impl StrayProcesses {
         }
     }
 
-    /// The processor time of the marked processes and of their children that have ended, in user mode
-    /// and in the kernel. It has the resolution of ticks.
+    /// The processor time of the marked processes, of their descendants, and of the children of both
+    /// that have ended, in user mode and in the kernel. It has the resolution of ticks. A descendant
+    /// may have written its title over the mark, as those of PostgreSQL do.
     pub(crate) fn processor_time(&self) -> (Nanos, Nanos) {
+        let mut counted: HashSet<Pid> = self.living().into_iter().collect();
+        let mut others: Vec<(Pid, ProcessStat)> = all_processes()
+            .filter_map(|pid| {
+                let stat = ProcessStat::read(pid.as_raw_pid().unsigned_abs());
+                Some((pid, stat.ok()?))
+            })
+            .collect();
         let mut times = (Nanos(0), Nanos(0));
-        for pid in self.living() {
-            let stat = ProcessStat::read(pid.as_raw_pid().unsigned_abs()).ok();
-            let [user, system, user_of_children, system_of_children] =
-                stat.and_then(|stat| stat.times_ns()).unwrap_or_default();
-            times.0.0 += user + user_of_children;
-            times.1.0 += system + system_of_children;
+        loop {
+            let is_child = |stat: &ProcessStat| {
+                let parent = stat.field(4).and_then(|field| field.parse().ok());
+                let parent = parent.and_then(Pid::from_raw);
+                parent.is_some_and(|parent| counted.contains(&parent))
+            };
+            let (found, rest): (Vec<_>, Vec<_>) = others
+                .into_iter()
+                .partition(|(pid, stat)| counted.contains(pid) || is_child(stat));
+            if found.is_empty() {
+                return times;
+            }
+            for (pid, stat) in found {
+                let [user, system, user_of_children, system_of_children] =
+                    stat.times_ns().unwrap_or_default();
+                times.0.0 += user + user_of_children;
+                times.1.0 += system + system_of_children;
+                counted.insert(pid);
+            }
+            others = rest;
         }
-        times
     }
 
     /// The marked processes. A dead process has no environment.
     fn living(&self) -> Vec<Pid> {
         let entry = format!("{VARIABLE}={}", self.mark);
-        let Ok(processes) = std::fs::read_dir("/proc") else {
-            return Vec::new();
-        };
-        processes
-            .filter_map(|process| {
-                let process = process.ok()?;
-                let pid = Pid::from_raw(process.file_name().to_str()?.parse().ok()?)?;
-                let environment: PathBuf = process.path().join("environ");
-                let environment = std::fs::read(environment).ok()?;
-                environment
-                    .split(|byte| *byte == 0)
-                    .any(|one| one == entry.as_bytes())
-                    .then_some(pid)
+        let has_mark = |pid: &Pid| {
+            let environment = std::fs::read(format!("/proc/{}/environ", pid.as_raw_pid()));
+            environment.is_ok_and(|environment| {
+                let mut entries = environment.split(|byte| *byte == 0);
+                entries.any(|one| one == entry.as_bytes())
             })
-            .collect()
+        };
+        all_processes().filter(has_mark).collect()
     }
+}
+
+fn all_processes() -> impl Iterator<Item = Pid> {
+    let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    processes.filter_map(|process| Pid::from_raw(process.file_name().to_str()?.parse().ok()?))
 }

@@ -311,6 +311,16 @@ mod tests {
     }
 
     #[test]
+    fn the_time_of_a_service_is_also_that_of_children_without_its_mark() {
+        let root = tempfile::tempdir().unwrap();
+        let service = "start = \"\"\"env -i sh -c 'i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; \
+                       echo >done; sleep 1000'; true\"\"\"\nready = \"test -s done\"";
+        let service = start(root.path(), service).unwrap();
+        let (user, _) = service.processor_time();
+        assert!(user.0 > 20_000_000, "{user}");
+    }
+
+    #[test]
     fn a_service_without_a_stop_is_killed() {
         let root = tempfile::tempdir().unwrap();
         let service = "start = \"echo $$ >pid; exec sleep 1000\"\nready = \"test -s pid\"";

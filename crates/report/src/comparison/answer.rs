@@ -220,16 +220,47 @@ impl<'a> AnswerFigures<'a> {
         self.ratios.get(at).copied().flatten().unwrap_or(f64::NAN)
     }
 
-    /// The factor by which one is faster than another: `1.4 times`.
+    /// The factor by which one is faster than another: `1.4 times`; `1.4 to 2.5 times` if user code
+    /// that is not counted decides where it is.
     fn times(&self, one: usize, other: usize) -> Option<String> {
         let times = self.ratios[other]? / self.ratios[one]?;
         // 0.5 % is less than any margin in use.
         Some(times).filter(|times| *times >= 1.005)?;
-        Some(match times {
-            n if n >= 9.95 => format!("{n:.0} times"),
-            n if n >= 1.095 => format!("{n:.1} times"),
-            n => format!("{n:.2} times"),
+        let number = |n: f64| match n {
+            n if n >= 9.95 => format!("{n:.0}"),
+            n if n >= 1.095 => format!("{n:.1}"),
+            n => format!("{n:.2}"),
+        };
+        let (low, high) = self
+            .range_with_user_code(other, one)
+            .unwrap_or((times, times));
+        let [low, high] = [number(low.min(times)), number(high.max(times))];
+        Some(if low == high {
+            format!("{low} times")
+        } else {
+            format!("{low} to {high} times")
         })
+    }
+
+    /// The ratio of two contenders between none and all user code; `None` if there is none to add.
+    fn range_with_user_code(&self, one: usize, other: usize) -> Option<(f64, f64)> {
+        let [line] = self.phases[..] else {
+            return self.comparison.overall.range_with_user_code(one, other);
+        };
+        let (a, b) = (line.values[one].as_ref()?, line.values[other].as_ref()?);
+        let (without, all) = (
+            a.ratio_to(b)?.middle,
+            line.ratio_with_user_code(one, other)?,
+        );
+        Some((without.min(all), without.max(all)))
+    }
+
+    /// Whether the verdict on two contenders depends on user code.
+    fn depends_on_user_code(&self, one: usize, other: usize) -> bool {
+        match self.phases[..] {
+            [line] => line.depends_on_user_code(one, other),
+            _ => self.comparison.overall.depends_on_user_code(one, other),
+        }
     }
 
     /// ` overall`, if there are several phases.
@@ -407,7 +438,22 @@ impl<'a> AnswerFigures<'a> {
             }
         }
         text += ".";
-        let _ = write!(text, " More repeats decide more ({}).", extension(set));
+        let others = order.iter().skip(1).copied();
+        let depends = |at: usize| lead.is_some_and(|lead| self.depends_on_user_code(lead, at));
+        let (dependent, open): (Vec<usize>, Vec<usize>) = others.partition(|at| depends(*at));
+        if let Some(lead) = lead.filter(|_| !dependent.is_empty()) {
+            let _ = write!(
+                text,
+                " Whether {} {} than {} depends on the program's own code, which virtual time does not \
+                 count.",
+                self.name(lead),
+                self.words.is_better(),
+                self.joined(&dependent, "or"),
+            );
+        }
+        if dependent.is_empty() || !open.is_empty() {
+            let _ = write!(text, " More repeats decide more ({}).", extension(set));
+        }
         let rest: Vec<usize> = all
             .iter()
             .copied()

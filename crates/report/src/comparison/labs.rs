@@ -109,10 +109,19 @@ impl Comparisons {
             unmeasured: warnings::unmeasured(set),
             faulty: has_faults(set),
             variant: set.run.plan.variant.as_ref().map(|of| {
-                terms::printable(&format!(
-                    "This run varies {} by the known error of its model: {}.",
-                    of.run, of.change
-                ))
+                let text = if set.run.plan.measures_user_code() {
+                    format!(
+                        "This run measures the user code of {}, on the host.",
+                        of.run
+                    )
+                } else {
+                    let change = &of.change;
+                    format!(
+                        "This run varies {} by the known error of its model: {change}.",
+                        of.run
+                    )
+                };
+                terms::printable(&text)
             }),
             cells: CellCounts::of(set),
         }

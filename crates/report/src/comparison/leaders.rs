@@ -5,6 +5,7 @@ use super::{Comparison, Line};
 use fsdyno_stats::{
     PairedRatio, Rule, Times, Verdict, Verdicts, best_set, geometric_ratio, judge_table,
 };
+use std::collections::BTreeMap;
 
 /// The contenders that may be the fastest, by index.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,7 +72,12 @@ impl Line {
 
     /// The confidence set of the fastest contender, by index, of those with figures.
     pub fn may_be_fastest(&self, rule: &Rule) -> impl Iterator<Item = usize> {
-        let set = best_set(&self.compared, rule).into_iter().enumerate();
+        let mut set = best_set(&self.compared, rule);
+        if let Some((with_all, _)) = &self.with_user_code {
+            let other = best_set(with_all, rule);
+            set = set.into_iter().zip(other).map(|(a, b)| a || b).collect();
+        }
+        let set = set.into_iter().enumerate();
         set.filter_map(|(at, kept)| (kept && self.values[at].is_some()).then_some(at))
     }
 
@@ -96,6 +102,17 @@ pub struct Overall {
     /// also phases that have no figures of all others count.
     pub not_durable: Vec<usize>,
     verdicts: Verdicts,
+    /// What user code makes of each pair of contenders; empty if there is none to add.
+    with_user_code: BTreeMap<(usize, usize), MeanWithUserCode>,
+}
+
+/// The mean ratio of two contenders between none and all of the user code of each phase.
+#[derive(Debug, Clone, Copy, Default)]
+struct MeanWithUserCode {
+    /// The lowest and the highest ratio.
+    range: Option<(f64, f64)>,
+    /// Whether the verdict without user code is another one at an end of the range.
+    decides: bool,
 }
 
 impl Overall {
@@ -135,8 +152,10 @@ impl Overall {
         let contenders = comparison.contenders.len();
         let mean = |lines: &Vec<&Line>| Times::mean(lines.iter().map(|line| &line.compared));
         let means: Vec<Times> = lists.iter().map(mean).collect();
-        let verdicts = judge_table(&means.iter().collect::<Vec<_>>(), rule).into_iter();
-        let of = |(lines, verdicts): (&Vec<&Line>, Verdicts)| {
+        let verdicts = judge_table(&means.iter().collect::<Vec<_>>(), rule);
+        let with_user_code = with_user_code(contenders, lists, &verdicts, rule);
+        let verdicts = verdicts.into_iter().zip(with_user_code);
+        let of = |(lines, (verdicts, with_user_code)): (&Vec<&Line>, (Verdicts, _))| {
             let ratio = |one: usize| {
                 let phases = lines.iter().map(|line| (line.times(one), line.times(0)));
                 geometric_ratio(&phases.collect::<Vec<_>>())
@@ -152,6 +171,7 @@ impl Overall {
                 phases: lines.len(),
                 not_durable: (0..contenders).filter(|at| not_durable(*at)).collect(),
                 verdicts,
+                with_user_code,
             }
         };
         lists.iter().zip(verdicts).map(of).collect()
@@ -159,7 +179,22 @@ impl Overall {
 
     /// The verdict on one contender compared with another.
     pub fn verdict(&self, one: usize, other: usize) -> Option<Verdict> {
+        if self.depends_on_user_code(one, other) {
+            return Some(Verdict::Inconclusive);
+        }
         self.verdicts.of(one, other)
+    }
+
+    /// Whether the verdict on two contenders depends on user code.
+    pub fn depends_on_user_code(&self, one: usize, other: usize) -> bool {
+        let pair = self.with_user_code.get(&(one, other));
+        pair.is_some_and(|pair| pair.decides)
+    }
+
+    /// The lowest and the highest mean ratio of two contenders, between none and all of the user code
+    /// of each phase; `None` if there is none to add.
+    pub fn range_with_user_code(&self, one: usize, other: usize) -> Option<(f64, f64)> {
+        self.with_user_code.get(&(one, other))?.range
     }
 
     /// The contenders that may be the fastest, without those whose work was not durable. `None`
@@ -170,6 +205,72 @@ impl Overall {
         let ratios = durable.map(|ratio| Some(ratio?.middle));
         Leaders::of(&ratios.collect::<Vec<_>>(), |a, b| self.verdict(a, b))
     }
+}
+
+/// The costs of some lines at an end of the ratio of two contenders.
+fn ends_of_ratios<'a>(
+    lines: &[&'a Line],
+    [one, other]: [usize; 2],
+    lowest: bool,
+) -> Vec<&'a Times> {
+    let lines = lines.iter();
+    lines
+        .map(|line| line.end_of_ratio(one, other, lowest))
+        .collect()
+}
+
+/// The means of some lists of lines between none and all of the user code of each phase, by pair of
+/// contenders. A ratio is lowest if user code is added to the phases in which it lowers the ratio, and
+/// highest if it is added to the others.
+fn with_user_code(
+    contenders: usize,
+    lists: &[Vec<&Line>],
+    without: &[Verdicts],
+    rule: &Rule,
+) -> Vec<BTreeMap<(usize, usize), MeanWithUserCode>> {
+    let mut all = vec![BTreeMap::new(); lists.len()];
+    if !lists
+        .iter()
+        .flatten()
+        .any(|line| line.with_user_code.is_some())
+    {
+        return all;
+    }
+    let pairs = (0..contenders).flat_map(|one| (0..contenders).map(move |other| (one, other)));
+    for (one, other) in pairs.filter(|(one, other)| one != other) {
+        let ends = [true, false].map(|lowest| -> Vec<Vec<&Times>> {
+            let lists = lists.iter();
+            lists
+                .map(|lines| ends_of_ratios(lines, [one, other], lowest))
+                .collect()
+        });
+        let verdicts = ends.each_ref().map(|lists| {
+            let means: Vec<Times> = lists
+                .iter()
+                .map(|lines| Times::mean(lines.iter().copied()))
+                .collect();
+            judge_table(&means.iter().collect::<Vec<_>>(), rule)
+        });
+        let ratio = |lines: &[&Times]| {
+            let figures: Vec<_> = lines.iter().map(|line| line.figures()).collect();
+            let phases: Vec<_> = figures
+                .iter()
+                .map(|of| Some((&of.get(one)?[..], &of.get(other)?[..])))
+                .collect::<Option<_>>()?;
+            Some(geometric_ratio(&phases)?.middle)
+        };
+        for (at, of_list) in all.iter_mut().enumerate() {
+            let [lowest, highest] = ends.each_ref().map(|lists| ratio(&lists[at]));
+            let before = without[at].of(one, other);
+            let pair = MeanWithUserCode {
+                range: lowest.zip(highest),
+                decides: before != Some(Verdict::Inconclusive)
+                    && verdicts.iter().any(|end| end[at].of(one, other) != before),
+            };
+            of_list.insert((one, other), pair);
+        }
+    }
+    all
 }
 
 impl Comparison {

@@ -18,6 +18,7 @@ pub mod scaling;
 mod series;
 pub mod speed;
 mod surroundings;
+pub mod user_code;
 pub mod verdicts;
 pub mod warnings;
 mod words;
@@ -29,6 +30,7 @@ pub use labs::{Comparisons, Lab};
 pub use leaders::{Leaders, Overall};
 pub use robustness::Robustness;
 pub use speed::{Line, Rank, Value};
+pub use user_code::UserCode;
 pub use warnings::{Unmeasured, WarningSummary};
 pub use words::Words;
 
@@ -104,6 +106,8 @@ pub struct PhaseTable {
     pub lines: Vec<Line>,
     /// Its cost by contender.
     pub costs: Vec<Option<Cost>>,
+    /// The code of its programs, if virtual time does not count it and it was measured.
+    pub user_code: Option<UserCode>,
 }
 
 impl Comparison {
@@ -144,6 +148,7 @@ impl Comparison {
         comparison.set_robustness(set);
         comparison.answer = answer::answer(&comparison, set);
         comparison.answer += &fixed_duration::sentence(&comparison, set);
+        comparison.answer += &user_code::text(&comparison, set);
         comparison
     }
 
@@ -441,6 +446,7 @@ impl PhaseTable {
                 })
                 .collect(),
             costs: samples.iter().map(|s| Cost::of(s)).collect(),
+            user_code: judged.user_code(workload, phase).cloned(),
         }
     }
 

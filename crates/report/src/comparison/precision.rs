@@ -22,8 +22,11 @@ pub(super) fn reached(
     let n = comparison.contenders.len();
     let family = comparison.lines().count() * n * n.saturating_sub(1) / 2;
     for (workload, phase, line) in comparison.whole_times() {
-        let values = comparison.contenders.iter().zip(&line.values).skip(1);
-        for (label, value) in values.filter_map(|(label, v)| Some((label, v.as_ref()?))) {
+        let values = comparison.contenders.iter().zip(&line.values).enumerate();
+        let values = values.skip(1);
+        for (at, label, value) in
+            values.filter_map(|(at, (label, v))| Some((at, label, v.as_ref()?)))
+        {
             let interval = value.ratio.and_then(|ratio| ratio.interval);
             widths.extend(interval.map(|of| (of.high / of.low).sqrt() - 1.0));
             without |= value.outcome.is_none() && interval.is_none();
@@ -31,6 +34,9 @@ pub(super) fn reached(
                 let name = comparison.place(workload, phase);
                 let base = line.values[0].as_ref();
                 let needs = base.and_then(|base| {
+                    if line.depends_on_user_code(at, 0) {
+                        return Some(" (it depends on user code)".to_owned());
+                    }
                     let of = forecast(&value.adjusted, &base.adjusted, &comparison.rule, family)?;
                     Some(describe(&of, seconds_of_block))
                 });

@@ -236,7 +236,11 @@ impl Robustness {
     /// whose verdict does not hold in all of them.
     pub fn of(comparison: &Comparison, set: &ResultSet) -> Option<(Self, SensitiveFigures)> {
         let measured = set.variants.iter();
-        let measured: Vec<&ResultSet> = measured.filter(|one| !one.cells.is_empty()).collect();
+        let varies_model = |one: &&ResultSet| !one.run.plan.measures_user_code();
+        let measured = measured
+            .filter(|one| !one.cells.is_empty())
+            .filter(varies_model);
+        let measured: Vec<&ResultSet> = measured.collect();
         let first = measured.first()?.run.plan.variant.as_ref()?;
         let figures = AnswerFigures::of(comparison);
         let leading: Vec<Place<'_>> = whole_times(comparison)

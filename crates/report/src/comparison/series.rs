@@ -107,7 +107,8 @@ impl<'a> Figures<'a> {
             for (contender, value) in values.filter(|(contender, _)| *contender != ahead) {
                 let costs = line.cost(contender).zip(line.cost(ahead));
                 let difference = costs.map_or(0.0, |(cost, least)| cost / least - 1.0);
-                let level = line.verdict(contender, ahead) == Some(Verdict::Inconclusive);
+                let level = line.verdict(contender, ahead) == Some(Verdict::Inconclusive)
+                    && !line.depends_on_user_code(contender, ahead);
                 if !level || difference <= MATTERS {
                     continue;
                 }

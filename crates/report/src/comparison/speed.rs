@@ -1,6 +1,7 @@
 //! Lines: for each phase its times, to return and to durable if it writes, and the figure that it is
 //! judged by.
 
+use super::verdicts::JudgedLine;
 use super::warnings::not_warm;
 use crate::document::Outcome;
 use crate::figures::{Blocked, MIN_PAIRS, astray, summary, trend};
@@ -29,6 +30,8 @@ pub struct Line {
     /// The compared figures, as costs.
     pub(super) compared: Times,
     verdicts: Verdicts,
+    /// The same with all user code, and the verdicts without any; `None` if there is none to add.
+    pub(super) with_user_code: Option<(Times, Verdicts)>,
 }
 
 /// The figures of one contender.
@@ -162,13 +165,21 @@ impl Line {
     pub(super) fn of(
         figure: &FigureName,
         samples: &[Vec<(u32, &Sample)>],
-        judged: Option<&(Times, Verdicts)>,
+        judged: Option<&JudgedLine>,
         rule: &Rule,
     ) -> Option<Self> {
         let line = FigureLine::of(figure, samples)?;
-        let as_measured = || (Times::without_probes(&costs(&line)), Verdicts::default());
-        let (compared, verdicts) = judged.cloned().unwrap_or_else(as_measured);
+        let as_measured = || JudgedLine {
+            times: Times::without_probes(&costs(&line)),
+            verdicts: Verdicts::default(),
+            with_user_code: None,
+        };
         let is_judged = judged.is_some();
+        let JudgedLine {
+            times: compared,
+            verdicts,
+            with_user_code,
+        } = judged.cloned().unwrap_or_else(as_measured);
         let FigureLine {
             figure,
             unit,
@@ -225,6 +236,7 @@ impl Line {
             removed: compared.removed(),
             compared,
             verdicts,
+            with_user_code,
         })?;
         if several {
             line.compare();

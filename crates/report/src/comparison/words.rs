@@ -36,6 +36,17 @@ impl Comparison {
 }
 
 impl Words {
+    /// The verb and the comparative of the better one: `is faster`, `has a higher tps`.
+    pub fn is_better(&self) -> String {
+        match self.leads.strip_prefix("has the ") {
+            Some(top) => {
+                let figure = top.split_once(' ').map_or("", |(_, figure)| figure);
+                format!("has a {} {figure}", self.better)
+            }
+            None => format!("is {}", self.better),
+        }
+    }
+
     fn of_times() -> Self {
         Self {
             best: "fastest",

@@ -19,6 +19,7 @@ mod reported;
 mod samples;
 mod scaling;
 mod times;
+mod user_code;
 mod variants;
 mod why;
 
@@ -41,6 +42,7 @@ use fsdyno_model::ResultSet;
 /// The sections of a lab, in order; empty sections are omitted.
 const SECTIONS: &[fn(&Lab<'_>) -> Option<Section>] = &[
     overview::section,
+    user_code::section,
     variants::section,
     layouts::section,
     glance::section,

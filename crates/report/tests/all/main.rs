@@ -33,6 +33,7 @@ mod scaling;
 mod schemas;
 mod site;
 mod terminal;
+mod user_code;
 mod warnings;
 mod why;
 

@@ -29,6 +29,7 @@ mod resolver;
 mod settings;
 mod states;
 pub mod suite;
+pub mod user_code;
 pub mod variants;
 mod varying;
 mod work;

@@ -339,6 +339,16 @@ settings! {
               help_heading = REPEATS)]
         pub robust: Option<bool> = false;
 
+        /// Measure user code on the host for virtual time [default: of applications]
+        ///
+        /// Virtual time does not count the code of programs. Their load runs three times on the host,
+        /// in a directory of --work-dir, and its processor time bounds the verdicts. `--user-code` does
+        /// this for --exec and other programs too, `--user-code=false` for none.
+        #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true,
+              default_missing_value = "true", hide_possible_values = true,
+              help_heading = MEASUREMENT)]
+        pub user_code: Option<bool>;
+
         /// Engine: sync, uring, mmap, tools or null (`fsdyno list engines`)
         #[arg(long, value_name = "NAME", help_heading = MEASUREMENT)]
         pub engine: Option<String> = "sync", if check::engine;
@@ -468,6 +478,7 @@ impl RunOptions {
             check: self.check.unwrap_or_default(),
             trace: self.trace.unwrap_or_default(),
             robust: self.robust.unwrap_or_default(),
+            user_code: self.user_code,
             count_extents: extents.is_counted(),
             extent_floor: extents.floor(),
             ..resolved

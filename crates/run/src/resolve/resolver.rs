@@ -31,7 +31,7 @@ use fsdyno_model::{
 use std::path::{Path, PathBuf};
 
 /// The default directory of image files. It survives a reboot and is rarely a tmpfs.
-const DEFAULT_WORK_DIRECTORY: &str = "/var/tmp";
+pub(super) const DEFAULT_WORK_DIRECTORY: &str = "/var/tmp";
 
 /// Resolves settings to a complete plan.
 ///

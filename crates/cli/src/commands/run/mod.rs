@@ -7,6 +7,7 @@ mod kernels;
 mod listener;
 mod model_disks;
 mod resume;
+mod user_code;
 mod variants;
 
 use crate::args::Erase;
@@ -349,13 +350,11 @@ fn go(
     drop(labs);
     let reason = match reason {
         StopReason::Interrupted => reason,
-        _ if info.plan.robust && !session.retries_only => {
-            match variants::measure_all(info, execution, &store, &stop)? {
-                StopReason::Interrupted => StopReason::Interrupted,
-                _ => reason,
-            }
-        }
-        reason => reason,
+        _ if session.retries_only => reason,
+        reason => match measure_variants(info, execution, &store, &stop)? {
+            StopReason::Interrupted => StopReason::Interrupted,
+            _ => reason,
+        },
     };
     let code = finish(execution, &store, &info.id)?;
     let ended = |code| Ended {
@@ -560,6 +559,9 @@ fn print_dry_run(plan: &Plan, preflight: &Preflight, cells: &[Cell]) -> Result<E
     if plan.robust {
         text += "# then its first draws in each variant of the model disk and processor\n";
     }
+    if fsdyno_run::user_code::plan("", plan).is_some() {
+        text += "# then its programs on this machine, for the processor time of their user code\n";
+    }
     // The figures may require more blocks. Only the next one is printed.
     let next = cells.first().map_or(0, |cell| cell.block + 1);
     let certain = |cell: &&Cell| cell.block < plan.repeats.max(next);
@@ -577,6 +579,25 @@ fn print_dry_run(plan: &Plan, preflight: &Preflight, cells: &[Cell]) -> Result<E
     })
 }
 
+/// Measures the missing runs that belong to a run: its user code, unless no report is printed, and its
+/// variants.
+fn measure_variants(
+    info: &RunInfo,
+    execution: &Execution,
+    store: &Store,
+    stop: &CancelToken,
+) -> Result<StopReason, CliError> {
+    if !execution.silent
+        && user_code::measure(info, execution, store, stop)? == StopReason::Interrupted
+    {
+        return Ok(StopReason::Interrupted);
+    }
+    if !info.plan.robust {
+        return Ok(StopReason::Complete);
+    }
+    variants::measure_all(info, execution, store, stop)
+}
+
 /// Measures the missing variants of a run that has all its cells, and prints the report.
 fn vary(
     execution: &Execution,
@@ -591,7 +612,7 @@ fn vary(
         .filter(|reason| *reason != StopReason::Interrupted);
     let at = info.ended_unix_ns.unwrap_or_else(unix_now);
     store.end(id, stopped.unwrap_or(StopReason::Complete), at)?;
-    let reason = variants::measure_all(info, execution, &store, stop)?;
+    let reason = measure_variants(info, execution, &store, stop)?;
     let mut code = finish(execution, &store, id)?;
     if reason == StopReason::Interrupted {
         output::note(format_args!(

@@ -4,7 +4,7 @@ use super::begin::{plan_error, programs_to_name};
 use super::kernels::Builds;
 use super::{
     Ended, Execution, Session, assemble_early, contents, finish, go, length_of, preflight,
-    print_dry_run, vary,
+    print_dry_run, user_code, vary,
 };
 use crate::catalogue::catalogue_here;
 use crate::exit::CliError;
@@ -62,10 +62,11 @@ pub fn resume(
         return print_dry_run(&info.plan, &preflight(&info.plan, stop)?, &cells);
     };
     same_machine(&set.run, stop)?;
-    if cells.is_empty() && info.plan.robust && !retries_only {
+    let has_variants = info.plan.robust || user_code::is_missing(&info, &store)?;
+    if cells.is_empty() && has_variants && !retries_only {
         // The recorded run stays as it is; variants may be missing.
         let plan = Plan {
-            robust: true,
+            robust: info.plan.robust,
             ..set.run.plan.clone()
         };
         let info = RunInfo { plan, ..set.run };

@@ -44,6 +44,7 @@ pub(super) fn plan_of_cell(plan: &Plan, cell: Cell) -> (Plan, Cell) {
         cpu,
         disk_trace: _,
         robust: _,
+        user_code: _,
         variant: _,
         advice: _,
         contents: _,

@@ -1,0 +1,265 @@
+//! Runs in virtual time with user code that was measured on the host: a verdict must hold with none and
+//! with all of it.
+
+use crate::fixture::one_phase;
+use crate::{text, wide};
+use fsdyno_model::{
+    Better, CellRecord, DiskTime, Figure, FigureName, ModelCpu, ModelDisk, Nanos, ResultSet,
+    VariantOf, Vary, Warning, WarningKind,
+};
+use fsdyno_report::{Format, Options};
+use serde_json::Value;
+
+const DRAWS: u64 = 8;
+const MS: u64 = 1_000_000;
+
+/// A run in virtual time with these times, with the scatter of the draws.
+fn run(times: [u64; 2]) -> ResultSet {
+    let draws =
+        |middle: u64| -> Vec<u64> { (0..DRAWS).map(|n| middle * (1000 + 7 * n) / 1000).collect() };
+    let [one, other] = times.map(draws);
+    let mut set = one_phase(&["ext4", "btrfs"], &[&one, &other]);
+    set.run.plan.disk = Some(ModelDisk {
+        profile: "any".into(),
+        text: String::new(),
+        faults: None,
+        time: DiskTime::Virtual,
+    });
+    set.run.plan.varies = Vary::ALL.to_vec();
+    set
+}
+
+/// The run with its user code, in milliseconds of each measurement.
+fn with_user_code(mut set: ResultSet, user_ms: &[u64]) -> ResultSet {
+    let mut measured = one_phase(&["host"], &[user_ms]);
+    measured.run.plan.workloads = set.run.plan.workloads.clone();
+    measured.run.plan.variant = Some(VariantOf {
+        run: set.run.id.clone(),
+        change: "user code on the host".into(),
+        all: 1,
+    });
+    for (record, ms) in measured.cells.iter_mut().zip(user_ms) {
+        record.samples[0].cpu.user_ns = Nanos(ms * MS);
+        record.samples[0].figures = units();
+    }
+    set.variants = vec![measured];
+    set
+}
+
+fn units() -> Vec<Figure> {
+    vec![Figure::new(
+        "transactions",
+        2000.0,
+        Figure::UNITS,
+        Better::Neither,
+    )]
+}
+
+/// The run judged by a rate of its 2000 transactions.
+fn judged_by_rate(mut set: ResultSet) -> ResultSet {
+    let judged = |record: &mut CellRecord| {
+        let seconds = record.samples[0].whole_ns().seconds();
+        let tps = Figure::new("tps", 2000.0 / seconds, "1/s", Better::Higher);
+        record.samples[0].figures = [vec![tps], units()].concat();
+    };
+    set.cells.iter_mut().for_each(judged);
+    set.run.plan.workloads[0].phases[0].judge = Some(FigureName::new("tps"));
+    set
+}
+
+fn words(set: &ResultSet, format: Format) -> String {
+    let text = text(set, format, &wide(100));
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn result(set: &ResultSet) -> Value {
+    let json: Value = serde_json::from_str(&text(set, Format::Json, &wide(80))).unwrap();
+    json["results"][0].clone()
+}
+
+fn answer(set: &ResultSet) -> String {
+    result(set)["answer"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_verdict_that_holds_with_none_and_all_user_code_is_a_range() {
+    let set = with_user_code(run([1000, 2500]), &[1900, 2000, 2100]);
+    let said = answer(&set);
+    for expected in [
+        "For this work ext4 is fastest: 1.5 to 2.5 times faster than btrfs.",
+        "User code is not counted; it takes, as measured on the host: ",
+        "1.00 ms (950 us to 1.05 ms) for each of 2,000 transactions.",
+        "Verdicts hold with none and with all of it.",
+    ] {
+        assert!(said.contains(expected), "{said}");
+    }
+    let result = result(&set);
+    let line = result["phases"].as_array().unwrap().last().unwrap();
+    let btrfs = &line["contenders"][1];
+    assert_eq!(
+        (&line["fastest"], &btrfs["verdict"]),
+        (&"ext4".into(), &"slower".into())
+    );
+    assert_eq!(btrfs["depends_on_user_code"], false);
+    assert!((btrfs["ratio_with_user_code"].as_f64().unwrap() - 4600.0 / 3100.0).abs() < 0.01);
+    let code = &result["user_code"][0];
+    assert_eq!(
+        (&code["repeats"], &code["max_ns"]),
+        (&3.into(), &2100e6.into())
+    );
+    assert_eq!(
+        (&code["units"]["number"], &code["bounds_verdicts"]),
+        (&2000.0.into(), &true.into())
+    );
+}
+
+#[test]
+fn a_verdict_that_user_code_can_change_is_inconclusive_for_that_reason() {
+    let slow = [180_000, 190_000, 200_000];
+    for set in [run([1000, 2500]), judged_by_rate(run([1000, 2500]))] {
+        let set = with_user_code(set, &slow);
+        let said = answer(&set);
+        assert!(
+            said.contains("depends on the program's own code, which virtual time does not count."),
+            "{said}"
+        );
+        for false_sentence in ["is fastest", "has the highest", "More repeats decide"] {
+            assert!(!said.contains(false_sentence), "{said}");
+        }
+        assert!(
+            said.contains("ext4 leads by 1.01 to 2.5 times before btrfs"),
+            "{said}"
+        );
+        let result = result(&set);
+        let line = result["phases"].as_array().unwrap().last().unwrap();
+        assert!(line["fastest"].is_null());
+        let may_be_fastest = line["may_be_fastest"].as_array().unwrap();
+        assert!(may_be_fastest.contains(&"ext4".into()));
+        assert_eq!(line["contenders"][1]["verdict"], "inconclusive");
+        assert_eq!(line["contenders"][1]["depends_on_user_code"], true);
+        for format in [Format::Html, Format::Markdown, Format::Terminal] {
+            let all = words(&set, format);
+            assert!(
+                all.contains("btrfs / ext4: 2.50x without, 1.01x with all"),
+                "{all}"
+            );
+        }
+    }
+}
+
+#[test]
+fn time_of_a_rate_is_added_to_each_unit_of_work() {
+    let set = with_user_code(judged_by_rate(run([1000, 2500])), &[2000]);
+    let said = answer(&set);
+    assert!(
+        said.contains("ext4 has the highest tps: 1.5 to 2.5 times higher than btrfs."),
+        "{said}"
+    );
+    // Without the number of units, nothing can be added to a rate.
+    let mut set = with_user_code(judged_by_rate(run([1000, 2500])), &[2000]);
+    set.variants[0].cells[0].samples[0].figures.clear();
+    let said = answer(&set);
+    assert!(
+        said.contains("highest tps: 2.5 times higher than btrfs."),
+        "{said}"
+    );
+    assert!(
+        said.contains("It cannot be added to the figures of ")
+            && said.contains(", which are those of kernel and disk alone."),
+        "{said}"
+    );
+    assert!(!said.contains("Verdicts hold"), "{said}");
+}
+
+#[test]
+fn user_code_of_a_slower_processor_takes_longer() {
+    let mut set = with_user_code(run([1000, 2500]), &[2000]);
+    let text = "title = \"t\"\nsource = \"s\"\n[prices]\nblock_ns = 25.3\nsystem_call_ns = 400\n\
+                copy_ns = 0.65\nclear_ns = 1.3\ncrc32c_ns = 4\nsearch_ns = 0.9\n";
+    set.run.plan.cpu = Some(ModelCpu {
+        profile: "slow".into(),
+        text: text.into(),
+    });
+    let said = answer(&set);
+    assert!(
+        said.contains("1.07 to 2.5 times faster than btrfs"),
+        "{said}"
+    );
+    assert!(words(&set, Format::Html).contains("The model processor is 10.0 times slower"));
+}
+
+#[test]
+fn figures_without_measured_user_code_are_those_of_kernel_and_disk() {
+    let mut set = run([1000, 2500]);
+    for record in &mut set.cells {
+        let warning = Warning::new(WarningKind::NotCounted, "not counted", "none");
+        record.samples[0].warnings.push(warning);
+    }
+    let alone = "User code is not counted, and was not measured: figures are those of kernel and disk \
+                 alone.";
+    let said = answer(&set);
+    assert!(
+        said.contains("ext4 is fastest: 2.5 times faster than btrfs."),
+        "{said}"
+    );
+    assert!(said.contains(alone), "{said}");
+    assert!(!answer(&run([1000, 2500])).contains("User code"));
+    // A measurement that failed has its reason.
+    let mut failed = with_user_code(set, &[2000]);
+    let record = &mut failed.variants[0].cells[0];
+    record.samples.clear();
+    record.outcome = fsdyno_model::Outcome::Skipped {
+        requirement: "program pgbench".into(),
+        reason: "pgbench is not on the path".into(),
+        remedy: "install it".into(),
+    };
+    let said = answer(&failed);
+    assert!(
+        said.contains("was not measured (pgbench is not on the path)"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_mean_must_hold_for_any_part_of_the_user_code_of_each_phase() {
+    // ext4 is 2.5 times faster in one phase, and 1.5 times slower in the other.
+    let mut set = run([1000, 2500]);
+    let second = run([1500, 1000]);
+    let plan = &mut set.run.plan.workloads[0].phases;
+    let mut phase = plan[0].clone();
+    phase.label = "second".into();
+    plan.push(phase);
+    for (record, other) in set.cells.iter_mut().zip(&second.cells) {
+        let mut sample = other.samples[0].clone();
+        (sample.phase, sample.label) = (1, "second".into());
+        record.samples.push(sample);
+    }
+    let said = answer(&set);
+    assert!(
+        said.contains("ext4 is fastest: 1.3 times faster than btrfs overall"),
+        "{said}"
+    );
+    let mut set = with_user_code(set, &[9000]);
+    let samples = &mut set.variants[0].cells[0].samples;
+    let mut sample = samples[0].clone();
+    (sample.phase, sample.cpu.user_ns) = (1, Nanos(0));
+    samples.push(sample);
+    let said = answer(&set);
+    assert!(said.contains("no fastest is decided overall"), "{said}");
+    assert!(said.contains("depends on the program's own code"), "{said}");
+    let overall = &result(&set)["overall"];
+    assert!(overall["fastest"].is_null());
+    assert_eq!(overall["contenders"][1]["depends_on_user_code"], true);
+}
+
+#[test]
+fn the_report_of_a_measurement_begins_with_its_run() {
+    let set = with_user_code(run([1000, 2500]), &[2000]);
+    let screen = text(&set.variants[0], Format::Terminal, &Options::default());
+    let screen = screen.split_whitespace().collect::<Vec<_>>().join(" ");
+    let first = format!(
+        "This run measures the user code of {}, on the host.",
+        set.run.id
+    );
+    assert!(screen.contains(&first), "{screen}");
+}
