@@ -2,7 +2,13 @@
 //! acting on the reader's terminal.
 
 use fsdyno_report::atlas::{Atlas, AtlasDiff};
+use fsdyno_report::charts::svg::{self, Appearance, Theme};
 use fsdyno_report::{Format, Options, render_atlas, render_atlas_diff};
+
+const PICTURE: Appearance = Appearance {
+    width: 800,
+    theme: Theme::Light,
+};
 
 pub fn check(input: &[u8]) {
     let Ok(text) = str::from_utf8(input) else {
@@ -14,12 +20,11 @@ pub fn check(input: &[u8]) {
     let again = Atlas::read(&atlas.text()).expect("what was written is read");
     assert_eq!(again.text(), atlas.text());
     let options = Options::default();
-    let questions = atlas.questions.first();
-    let only = questions.map(|one| (one.work.as_str(), one.disk.as_str()));
-    for answers in [
-        atlas.answers(None, None),
-        atlas.answers(only.map(|one| one.0), only.map(|one| one.1)),
-    ] {
+    let first: Vec<_> = atlas.questions.iter().take(1).collect();
+    let works: Vec<String> = first.iter().map(|one| one.work.clone()).collect();
+    let disks: Vec<String> = first.iter().map(|one| one.disk.clone()).collect();
+    for answers in [atlas.answers(&[], &[]), atlas.answers(&works, &disks)] {
+        is_plain(svg::render(&answers.chart(), PICTURE).as_bytes());
         let bytes = render_atlas(&answers, Format::Terminal, &options).expect("it can be shown");
         is_plain(&bytes);
     }

@@ -13,6 +13,7 @@ use fsdyno_model::{
 use fsdyno_stats::{Summary, Times, ratio_paired};
 use schemars::JsonSchema;
 use serde::Serialize;
+use std::fmt::Write as _;
 
 /// The unit of rates to which user time can be added.
 const PER_SECOND: &str = "1/s";
@@ -177,7 +178,8 @@ pub(super) fn text(comparison: &Comparison, set: &ResultSet) -> String {
         if more > 0 {
             measured.push(format!("{more} more"));
         }
-        text += &format!(
+        let _ = write!(
+            text,
             " User code is not counted; it takes, as measured on the host: {}.",
             measured.join("; ")
         );
@@ -188,7 +190,10 @@ pub(super) fn text(comparison: &Comparison, set: &ResultSet) -> String {
     let alone = "those of kernel and disk alone.";
     if !not_added.is_empty() {
         let places = terms::list(&not_added);
-        text += &format!(" It cannot be added to the figures of {places}, which are {alone}");
+        let _ = write!(
+            text,
+            " It cannot be added to the figures of {places}, which are {alone}"
+        );
     }
     if !unmeasured.is_empty() {
         let places = match measured[..] {
@@ -196,7 +201,8 @@ pub(super) fn text(comparison: &Comparison, set: &ResultSet) -> String {
             _ => format!(" of {}", terms::list(&unmeasured)),
         };
         let why = failure(set).map_or(String::new(), |why| format!(" ({why})"));
-        text += &format!(
+        let _ = write!(
+            text,
             " User code is not counted, and was not measured{why}: figures{places} are {alone}"
         );
     }

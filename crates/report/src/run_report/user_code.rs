@@ -5,6 +5,7 @@ use super::Lab;
 use crate::document::{Block, Cell, Column, Row, Section, Table};
 use crate::terms;
 use fsdyno_model::Nanos;
+use std::fmt::Write as _;
 
 /// The section; `None` if no user code was measured.
 pub fn section(lab: &Lab<'_>) -> Option<Section> {
@@ -53,7 +54,8 @@ pub fn section(lab: &Lab<'_>) -> Option<Section> {
                     with all of it, else it is inconclusive."
         .to_owned();
     if slower > 1.0 {
-        text += &format!(
+        let _ = write!(
+            text,
             " The model processor is {} times slower than one of today, by the price of a block; all \
              of it is that many times the measured time.",
             terms::ratio(slower)

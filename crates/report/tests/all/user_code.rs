@@ -32,7 +32,8 @@ fn run(times: [u64; 2]) -> ResultSet {
 /// The run with its user code, in milliseconds of each measurement.
 fn with_user_code(mut set: ResultSet, user_ms: &[u64]) -> ResultSet {
     let mut measured = one_phase(&["host"], &[user_ms]);
-    measured.run.plan.workloads = set.run.plan.workloads.clone();
+    let workloads = &set.run.plan.workloads;
+    measured.run.plan.workloads.clone_from(workloads);
     measured.run.plan.variant = Some(VariantOf {
         run: set.run.id.clone(),
         change: "user code on the host".into(),
