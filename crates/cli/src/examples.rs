@@ -109,6 +109,10 @@ const ALL: &[Examples] = &[
         &[("atlas diff old.jsonl new.jsonl", "show what changed")],
     ),
     (
+        "atlas site",
+        &[("atlas site public", "write pages of all answers")],
+    ),
+    (
         "record",
         &[
             (

@@ -1,12 +1,13 @@
 //! `chart`: the charts of a run as SVG, PNG or JSON, from the store alone. The same run gives the
 //! same bytes.
 
-use super::rendering::no_format;
+use super::rendering::{format_of, no_format};
 use super::series::only_run;
 use crate::exit::CliError;
 use crate::output;
 use clap::{Args, ValueEnum};
 use fsdyno_files::{Existing, create_output_dir};
+use fsdyno_report::Format;
 use fsdyno_report::charts::svg::{self, Appearance, Theme};
 use fsdyno_report::charts::{Chart, png};
 use fsdyno_report::run_charts::{self, Filter};
@@ -107,6 +108,39 @@ impl ChartFormat {
     /// The format of a file with this name.
     pub fn of_file(path: &Path) -> Option<Self> {
         Self::from_str(path.extension()?.to_str()?, true).ok()
+    }
+}
+
+/// A format of reports or of charts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OutputFormat {
+    Report(Format),
+    Chart(ChartFormat),
+}
+
+impl OutputFormat {
+    /// Reads an option.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        match text {
+            "svg" => Ok(Self::Chart(ChartFormat::Svg)),
+            "png" => Ok(Self::Chart(ChartFormat::Png)),
+            text => {
+                let mut reports = Format::OF_ALL_REPORTS.into_iter();
+                let report = reports.find(|format| format.name() == text);
+                report.map(Self::Report).ok_or_else(|| {
+                    format!("use terminal, html, csv, json, markdown, svg or png, not `{text}`")
+                })
+            }
+        }
+    }
+
+    /// The format as requested, or by the extension of the file, or of the terminal.
+    pub fn of(requested: Option<Self>, output: Option<&Path>) -> Result<Self, CliError> {
+        match (requested, output.and_then(ChartFormat::of_file)) {
+            (Some(format), _) => Ok(format),
+            (None, Some(format @ (ChartFormat::Svg | ChartFormat::Png))) => Ok(Self::Chart(format)),
+            (None, _) => format_of(None, output).map(Self::Report),
+        }
     }
 }
 

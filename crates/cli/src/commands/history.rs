@@ -1,7 +1,7 @@
 //! `history`: the figures of phases over kernels, dates or commits, with their steps.
 
-use super::chart::PictureArgs;
-use super::rendering::{OutputFormat, options};
+use super::chart::{OutputFormat, PictureArgs};
+use super::rendering::options;
 use crate::args::percent;
 use crate::exit::{CliError, Code};
 use crate::output;

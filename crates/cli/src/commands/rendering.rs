@@ -1,6 +1,5 @@
 //! The options of the reports that commands print, and the remedies of recipes in them.
 
-use super::chart::ChartFormat;
 use crate::exit::CliError;
 use crate::output;
 use fsdyno_model::{Contender, InitialState};
@@ -41,39 +40,6 @@ pub fn format_of(requested: Option<Format>, output: Option<&Path>) -> Result<For
         (Some(format), _) => Ok(format),
         (None, None) => Ok(Format::Terminal),
         (None, Some(_)) => Err(no_format(file, ".html, .md, .txt, .json or .csv")),
-    }
-}
-
-/// A format of reports or of charts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OutputFormat {
-    Report(Format),
-    Chart(ChartFormat),
-}
-
-impl OutputFormat {
-    /// Reads an option.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        match text {
-            "svg" => Ok(Self::Chart(ChartFormat::Svg)),
-            "png" => Ok(Self::Chart(ChartFormat::Png)),
-            text => {
-                let mut reports = Format::OF_ALL_REPORTS.into_iter();
-                let report = reports.find(|format| format.name() == text);
-                report.map(Self::Report).ok_or_else(|| {
-                    format!("use terminal, html, csv, json, markdown, svg or png, not `{text}`")
-                })
-            }
-        }
-    }
-
-    /// The format as requested, or by the extension of the file, or of the terminal.
-    pub fn of(requested: Option<Self>, output: Option<&Path>) -> Result<Self, CliError> {
-        match (requested, output.and_then(ChartFormat::of_file)) {
-            (Some(format), _) => Ok(format),
-            (None, Some(format @ (ChartFormat::Svg | ChartFormat::Png))) => Ok(Self::Chart(format)),
-            (None, _) => format_of(None, output).map(Self::Report),
-        }
     }
 }
 

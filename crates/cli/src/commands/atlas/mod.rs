@@ -5,9 +5,9 @@ mod build;
 mod site;
 mod verify;
 
-use crate::commands::chart::PictureArgs;
+use crate::commands::chart::{OutputFormat, PictureArgs};
 use crate::commands::jobs::JobsArgs;
-use crate::commands::rendering::{self, OutputFormat};
+use crate::commands::rendering;
 use crate::exit::{CliError, Code};
 use crate::output;
 use clap::{Args, Subcommand};
@@ -46,7 +46,9 @@ pub enum AtlasCommand {
     Build(BuildArgs),
     /// Compare two atlases: what changed beyond doubt
     Diff(DiffArgs),
-    /// Write a static site: pages by work, file system and disk, and the report of each question
+    /// Write a static site of the answers
+    ///
+    /// It has pages by work, file system and disk, and the report of each question.
     Site(SiteArgs),
 }
 

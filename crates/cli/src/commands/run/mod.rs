@@ -579,6 +579,11 @@ fn print_dry_run(plan: &Plan, preflight: &Preflight, cells: &[Cell]) -> Result<E
     })
 }
 
+/// Whether the user code of a run must still be measured.
+fn lacks_user_code(info: &RunInfo, store: &Store) -> Result<bool, CliError> {
+    user_code::is_missing(info, store)
+}
+
 /// Measures the missing runs that belong to a run: its user code, unless no report is printed, and its
 /// variants.
 fn measure_variants(

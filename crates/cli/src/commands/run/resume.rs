@@ -3,8 +3,8 @@
 use super::begin::{plan_error, programs_to_name};
 use super::kernels::Builds;
 use super::{
-    Ended, Execution, Session, assemble_early, contents, finish, go, length_of, preflight,
-    print_dry_run, user_code, vary,
+    Ended, Execution, Session, assemble_early, contents, finish, go, lacks_user_code, length_of,
+    preflight, print_dry_run, vary,
 };
 use crate::catalogue::catalogue_here;
 use crate::exit::CliError;
@@ -62,7 +62,7 @@ pub fn resume(
         return print_dry_run(&info.plan, &preflight(&info.plan, stop)?, &cells);
     };
     same_machine(&set.run, stop)?;
-    let has_variants = info.plan.robust || user_code::is_missing(&info, &store)?;
+    let has_variants = info.plan.robust || lacks_user_code(&info, &store)?;
     if cells.is_empty() && has_variants && !retries_only {
         // The recorded run stays as it is; variants may be missing.
         let plan = Plan {
