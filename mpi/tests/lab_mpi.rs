@@ -357,7 +357,7 @@ fn measure_all(mounted: &Mounted, fstype: &str, files: u64) {
         let place = format!("op.place={place}");
         let count = format!("op.files={files}");
         let settings = [
-            &count,
+            count.as_str(),
             "op.bytes=3000",
             "op.size=1M",
             "op.block=16K",
