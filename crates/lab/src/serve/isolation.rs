@@ -8,6 +8,7 @@ use crate::messages::{GuestMessage, Task};
 use fsdyno_files::uninterrupted;
 use fsdyno_guests::inside;
 use fsdyno_guests::protocol::FrameWriter;
+use fsdyno_load::allocator;
 use rustix::termios::tcdrain;
 use std::fs;
 use std::io;
@@ -36,7 +37,10 @@ pub fn run_in_guest(task: &Path) -> Result<(), ServeError> {
     let writer = MessageWriter(Arc::new(Mutex::new(FrameWriter(line))));
     writer.write(&super::ready())?;
     let word = match task {
-        Task::Run { plan, cell } => run(*plan, cell, &place, &writer, None),
+        Task::Run { plan, cell } => {
+            allocator::keep_memory();
+            run(*plan, cell, &place, &writer, None)
+        }
         Task::Write { contender, seed } => {
             let operations = |operations| writer.write(&GuestMessage::Acknowledged { operations });
             GuestMessage::Refused {

@@ -22,7 +22,6 @@ use fsdyno_guests::inside;
 use fsdyno_guests::protocol::{FrameReader, FrameWriter};
 use fsdyno_host::guard::{self, Consent, Released};
 use fsdyno_host::journal::Journal;
-use fsdyno_load::allocator;
 use fsdyno_model::{Bytes, CancelToken, Cell, CellRecord, Contender, DeviceChoice, Nanos, Plan};
 use fsdyno_observe::counters::machine_cpu;
 use fsdyno_observe::kernel_work::WorkCounter;
@@ -81,7 +80,6 @@ pub fn serve() -> Result<(), ServeError> {
     if !inside::is_first() {
         return Err(ServeError::NoGuest);
     }
-    allocator::keep_memory();
     let place = inside::set_up_guest()?;
     let line = inside::channel()?;
     let mut reader = FrameReader::new(line.try_clone()?);
