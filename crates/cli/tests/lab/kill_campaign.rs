@@ -172,7 +172,8 @@ fn a_recording_is_complete_or_absent_after_any_signal_and_its_programs_end() {
                 assert_eq!(shown["ending"]["incomplete"], serde_json::json!([]));
                 fs::remove_file(&output).unwrap();
             } else {
-                assert!(matches!(code, None | Some(INTERRUPTED)), "{code:?}");
+                let interrupted = matches!(code, None | Some(INTERRUPTED));
+                assert!(interrupted, "{code:?}: {}", home.output());
                 assert_eq!(left, Vec::<PathBuf>::new());
             }
         });

@@ -3,7 +3,7 @@
 use super::{Work, by_own_clocks, cpu, other, wall};
 
 /// One file, with links under the names that the programs expect.
-const LARGE: &str = "mkdir -p {d}/op; {fsdyno} phase op-write --in {d} --set size={mib}M; \
+const LARGE: &str = "{fsdyno} phase op-write --in {d} --set size={mib}M; \
                      ln {d}/op/large000 {d}/large; ln {d}/large {d}/test_file.0; \
                      cat {d}/large > /dev/null";
 

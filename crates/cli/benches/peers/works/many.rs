@@ -3,7 +3,7 @@
 use super::{Goal, Other, Work, cpu, other};
 
 const NO_FILES: &str = "rm -rf {d}/op; sync -f {d}";
-const MANY: &str = "{baseline} create {d} {n} 100 0; sync -f {d}";
+const MANY: &str = "{fsdyno} phase op-create --in {d} --set files={n}; sync -f {d}";
 const AS_BASELINE: &[Goal] = &[cpu(1.05)];
 
 const fn baseline(command: &'static str) -> Other {
@@ -24,7 +24,7 @@ pub(super) static WORKS: &[Work] = &[
         about: "empty files, all in one directory",
         setup: "",
         before: NO_FILES,
-        ours: "{fsdyno} phase op-create --in {d} --set files={n} --set each={n} --until return",
+        ours: "{fsdyno} phase op-create --in {d} --set files={n} --set files-per-dir={n} --until return",
         others: &[baseline("{baseline} create {d} {n} {n} 0")],
     },
     Work {
@@ -38,7 +38,7 @@ pub(super) static WORKS: &[Work] = &[
     Work {
         name: "stat, tree",
         about: "stat of files in the order of their names, 100 in a directory",
-        setup: "{baseline} create {d} {many} 100 0; sync -f {d}",
+        setup: "{fsdyno} phase op-create --in {d} --set files={many}; sync -f {d}",
         before: "",
         ours: "{fsdyno} phase op-stat --in {d} --set files={many}",
         others: &[other(
@@ -50,9 +50,9 @@ pub(super) static WORKS: &[Work] = &[
     Work {
         name: "stat, one directory",
         about: "stat of files in the order of their names, all in one directory",
-        setup: "{baseline} create {d} {many} {many} 0; sync -f {d}",
+        setup: "{fsdyno} phase op-create --in {d} --set files={many} --set files-per-dir={many}; sync -f {d}",
         before: "",
-        ours: "{fsdyno} phase op-stat --in {d} --set files={many} --set each={many}",
+        ours: "{fsdyno} phase op-stat --in {d} --set files={many} --set files-per-dir={many}",
         others: &[other(
             "C baseline",
             "{baseline} stat {d} {many} {many} 0",
@@ -62,7 +62,7 @@ pub(super) static WORKS: &[Work] = &[
     Work {
         name: "open, read, close",
         about: "files of 2 KiB opened, read and closed",
-        setup: "{baseline} create {d} {many} 100 2048; sync -f {d}",
+        setup: "{fsdyno} phase op-create --in {d} --set files={many} --set bytes=2048; sync -f {d}",
         before: "",
         ours: "{fsdyno} phase op-open --in {d} --set files={many} --set bytes=2048",
         others: &[baseline("{baseline} open {d} {many} 100 2048")],
@@ -78,7 +78,7 @@ pub(super) static WORKS: &[Work] = &[
     Work {
         name: "link",
         about: "hard links to files",
-        setup: "{baseline} create {d} {n} 100 0; {baseline} link {d} {n} 100 0",
+        setup: "{fsdyno} phase op-create --in {d} --set files={n}; {baseline} link {d} {n} 100 0",
         before: "{baseline} unlink-links {d} {n} 100 0; sync -f {d}",
         ours: "{fsdyno} phase op-link --in {d} --set files={n} --until return",
         others: &[baseline("{baseline} link {d} {n} 100 0")],
@@ -86,7 +86,7 @@ pub(super) static WORKS: &[Work] = &[
     Work {
         name: "mkdir",
         about: "directories created, 100 in a directory",
-        setup: "{baseline} create {d} {n} 100 0; {baseline} mkdir {d} {n} 100 0",
+        setup: "{fsdyno} phase op-create --in {d} --set files={n}; {baseline} mkdir {d} {n} 100 0",
         before: "{baseline} rmdir {d} {n} 100 0; sync -f {d}",
         ours: "{fsdyno} phase op-mkdir --in {d} --set files={n} --until return",
         others: &[baseline("{baseline} mkdir {d} {n} 100 0")],
@@ -103,7 +103,7 @@ pub(super) static WORKS: &[Work] = &[
         name: "unlink, tree",
         about: "empty files unlinked in the order of their names, 100 in a directory",
         setup: "",
-        before: "rm -rf {d}/op; {baseline} create {d} {n} 100 0; sync -f {d}",
+        before: "rm -rf {d}/op; {fsdyno} phase op-create --in {d} --set files={n}; sync -f {d}",
         ours: "{fsdyno} phase op-unlink --in {d} --set files={n} --until return",
         others: &[baseline("{baseline} unlink {d} {n} 100 0")],
     },
@@ -111,8 +111,8 @@ pub(super) static WORKS: &[Work] = &[
         name: "unlink, one directory",
         about: "empty files unlinked in the order of their names, all in one directory",
         setup: "",
-        before: "rm -rf {d}/op; {baseline} create {d} {n} {n} 0; sync -f {d}",
-        ours: "{fsdyno} phase op-unlink --in {d} --set files={n} --set each={n} --until return",
+        before: "rm -rf {d}/op; {fsdyno} phase op-create --in {d} --set files={n} --set files-per-dir={n}; sync -f {d}",
+        ours: "{fsdyno} phase op-unlink --in {d} --set files={n} --set files-per-dir={n} --until return",
         others: &[baseline("{baseline} unlink {d} {n} {n} 0")],
     },
     Work {
@@ -122,7 +122,7 @@ pub(super) static WORKS: &[Work] = &[
         setup: "",
         before: "find {d} -mindepth 1 -maxdepth 1 -exec rm -rf {} + ; sync -f {d}",
         ours: "sh -c 'n=$(({k} * 1024)); for turn in 1 2; do for p in create stat unlink; do \
-               {fsdyno} phase op-$p --in {d} --set files=$n --set each=$n; done; done'",
+               {fsdyno} phase op-$p --in {d} --set files=$n --set files-per-dir=$n; done; done'",
         others: &[other(
             "bonnie++",
             "bonnie++ -q -u root -d {d} -s 0 -n {k} -r 0",

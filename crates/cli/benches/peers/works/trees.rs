@@ -6,7 +6,7 @@ const TREE: &str = "{fsdyno} make portage --in {d} --scale {tree}; sync -f {d}";
 /// The tree of the read-only works is larger, so that the start of a program matters less.
 const READ: &str = "{fsdyno} make portage --in {d} --scale {read}; sync -f {d}";
 const NO_COPY: &str = "rm -rf {d}/copy-1 {d}/target; sync -f {d}";
-const COPY: &str = "rm -rf {d}/copy-1; cp -a {d}/source {d}/copy-1; sync -f {d}";
+const COPY: &str = "rm -rf {d}/copy-1; {fsdyno} phase copy --in {d}; sync -f {d}";
 
 pub(super) static WORKS: &[Work] = &[
     Work {
