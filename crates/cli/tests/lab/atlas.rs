@@ -2,6 +2,7 @@
 //! skipped by name.
 
 use crate::support::{Home, have, lab_kernel};
+use fsdyno_report::atlas::Atlas;
 use std::fs;
 
 /// Two contenders, one work, one disk, two draws.
@@ -121,4 +122,45 @@ fn an_atlas_is_built_shown_verified_and_compared() {
     assert_eq!(same.code, Some(0), "{}", same.err);
     home.assert_no_guest();
     assert!(home.left_in_work().is_empty());
+}
+
+/// Another build of fsdyno measured the shipped file, on another day and perhaps another machine.
+#[test]
+fn a_random_sample_of_the_shipped_atlas_is_equal_here_to_the_nanosecond() {
+    let test = "a_random_sample_of_the_shipped_atlas_is_equal_here_to_the_nanosecond";
+    let head = Atlas::shipped().unwrap().unwrap().head;
+    let programs: Vec<&str> = head.programs.keys().map(String::as_str).collect();
+    let Some(kernel) = lab_kernel(test).filter(|_| have(&programs, test)) else {
+        return;
+    };
+    let build = kernel.parent().and_then(|place| place.file_name()).unwrap();
+    if !head.kernel.ends_with(&build.display().to_string()) {
+        println!("SKIP the lab kernel of the shipped atlas: {test}");
+        return;
+    }
+    let seed = std::env::var("FSDYNO_SEED").unwrap_or_else(|_| "1".to_owned());
+    let home = Home::new();
+    let (kernel, work) = (kernel.display().to_string(), home.work());
+    let place = ["--guest-kernel", &kernel, "--work-dir"];
+    let sample = ["atlas", "verify", "--sample", "6", "--seed", &seed];
+    let work = work.display().to_string();
+    let verified = home.fsdyno(&[&sample[..], &place, &[&work]].concat());
+    // `verify` names programs of other versions, which make other file systems.
+    let mut lines = verified.out.lines();
+    if lines.any(|line| {
+        programs
+            .iter()
+            .any(|one| line.starts_with(&format!("{one}: ")))
+    }) {
+        println!("SKIP the programs of the shipped atlas: {test}");
+        return;
+    }
+    assert_eq!(verified.code, Some(0), "{}{}", verified.out, verified.err);
+    assert!(
+        verified
+            .out
+            .contains("6 of 6 cells are equal to the nanosecond"),
+        "{}",
+        verified.out
+    );
 }
