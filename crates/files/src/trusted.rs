@@ -127,9 +127,10 @@ impl TrustedDir {
         Ok(names)
     }
 
-    /// Opens a file in the directory. It must be regular, have one link, belong to the effective user
-    /// (or to root, with [`Access::ReadSystem`]) and not be writable by others. It is never waited
-    /// for: a FIFO is refused.
+    /// Opens a file in the directory. It must be regular, belong to the effective user (or to root,
+    /// with [`Access::ReadSystem`]) and not be writable by others. It must have one link, unless it is
+    /// only read and no other user can make a link in the directory: `perf record` keeps links to
+    /// kernels. It is never waited for: a FIFO is refused.
     pub fn file(&self, name: &OsStr, access: Access) -> Result<File, Untrusted> {
         let path = self.path.join(plain(&self.path, name)?);
         let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
@@ -147,6 +148,11 @@ impl TrustedDir {
         })?;
         let stat = fs::fstat(&fd).map_err(Untrusted::io("examine", &path))?;
         check_file(&stat, &path, access == Access::ReadSystem)?;
+        let reads = matches!(access, Access::Read | Access::ReadSystem);
+        let dir = fs::fstat(&self.fd).map_err(Untrusted::io("examine", &self.path))?;
+        if !reads || writers(&dir).is_some() {
+            check_links(&stat, &path)?;
+        }
         Ok(fd.into())
     }
 
@@ -171,7 +177,8 @@ impl TrustedDir {
         let path = self.path.join(plain(&self.path, name)?);
         let stat = fs::statat(&self.fd, name, fs::AtFlags::SYMLINK_NOFOLLOW)
             .map_err(Untrusted::io("examine", &path))?;
-        check_file(&stat, &path, false)
+        check_file(&stat, &path, false)?;
+        check_links(&stat, &path)
     }
 
     /// Checks that nobody but root and the effective user can change a program in the directory. It
@@ -214,6 +221,7 @@ pub fn open_own(path: &Path) -> Result<File, Untrusted> {
         })?;
     let stat = fs::fstat(&fd).map_err(Untrusted::io("examine", path))?;
     check_file(&stat, path, false)?;
+    check_links(&stat, path)?;
     Ok(fd.into())
 }
 
@@ -463,14 +471,26 @@ fn check_file(stat: &Stat, path: &Path, root_too: bool) -> Result<(), Untrusted>
         "it is not a regular file".to_owned()
     } else if stat.st_uid != geteuid().as_raw() && !(root_too && stat.st_uid == 0) {
         format!("it belongs to uid {}", stat.st_uid)
-    } else if stat.st_nlink != 1 {
-        format!("it has {} links, not one", stat.st_nlink)
     } else if let Some(who) = writers(stat) {
         format!("it is writable by {who}; chmod go-w {}", path.display())
     } else {
         return Ok(());
     };
     Err(Untrusted::refused(path, why))
+}
+
+/// Whether a file has no other name, by which another user could have put it there.
+fn check_links(stat: &Stat, path: &Path) -> Result<(), Untrusted> {
+    match stat.st_nlink {
+        1 => Ok(()),
+        links => {
+            let inode = stat.st_ino;
+            let why = format!(
+                "it has {links} links, not one; `find / -xdev -inum {inode}` prints them, and a copy has one"
+            );
+            Err(Untrusted::refused(path, why))
+        }
+    }
 }
 
 /// Whether only root and the effective user can change an entry of a tree.
@@ -539,6 +559,10 @@ mod tests {
         std::fs::hard_link(&path, dir.path().join("link")).unwrap();
         assert!(why(dir.file(name, Access::Append)).contains("2 links"));
         assert!(why(dir.examine(name)).contains("2 links"));
+        dir.file(name, Access::Read).unwrap();
+        chmod(dir.path(), 0o1777);
+        assert!(why(dir.file(name, Access::Read)).contains("2 links"));
+        chmod(dir.path(), 0o700);
         symlink(&path, dir.path().join("symlink")).unwrap();
         assert!(why(dir.file(OsStr::new("symlink"), Access::Read)).contains("symbolic link"));
         assert!(why(dir.examine(OsStr::new("symlink"))).contains("not a regular file"));
