@@ -26,6 +26,9 @@ pub struct Candidate {
     #[serde(serialize_with = "whole")]
     #[schemars(with = "u64")]
     pub total_ns: f64,
+    /// Its total as a multiple of that of the choice, as for the runner-up; null for the choice itself
+    /// and without one.
+    pub ratio: Option<f64>,
     /// The phases, in order.
     pub phases: Vec<PhaseTime>,
     /// Whether it may be recommended.
@@ -152,6 +155,7 @@ impl Field {
                     planned: contender.clone(),
                     filesystem: terms::printable(&contender.filesystem),
                     total_ns: summary.median,
+                    ratio: None,
                     phases: times
                         .into_iter()
                         .map(|(name, value)| PhaseTime {
@@ -230,6 +234,6 @@ impl Field {
 
     /// The ratio of the totals of two candidates, paired by block.
     pub fn ratio(&self, one: usize, other: usize) -> Option<PairedRatio> {
-        ratio_paired(&self.totals[one], &self.totals[other])
+        ratio_paired(self.totals.get(one)?, self.totals.get(other)?)
     }
 }

@@ -127,7 +127,12 @@ fn lead(advice: &Recommendation) -> String {
         Some(other) => {
             let label = &other.contender;
             let ratio = terms::ratio(other.ratio);
+            let open = &choice.undecided;
             match other.verdict {
+                _ if open.iter().any(|one| one != label) => {
+                    let all: Vec<String> = std::iter::once(best).chain(open).cloned().collect();
+                    format!("Not decided between {}.", terms::joined(&all, "and"))
+                }
                 Some(RunVerdict::Faster) => {
                     format!("Choose {best}: {ratio} times faster than {label}, the runner-up.")
                 }
@@ -142,7 +147,8 @@ fn lead(advice: &Recommendation) -> String {
                     }
                 ),
                 _ => format!(
-                    "Not decided: {best} leads {label} by {ratio} times, which may be chance."
+                    "Not decided between {best} and {label}: {label} takes {ratio} times as long, which \
+                     may be chance."
                 ),
             }
         }
@@ -227,23 +233,27 @@ fn sure(advice: &Recommendation, other: Option<&RunnerUp>) -> String {
     if advice.atlas.is_some() && other.is_none() {
         return "How sure: no other contender was compared.".to_owned();
     }
-    let interval = other.and_then(|other| Some((other.middle?, other.interval?, other.pairs)));
-    if let Some((middle, interval, pairs)) = interval {
+    let interval = other.and_then(|other| Some((other, other.interval?)));
+    if let Some((other, interval)) = interval {
         return format!(
-            "How sure: the ratio is {} (95 % interval {} to {}, {pairs} repeats).",
-            terms::ratio(middle),
+            "How sure: the ratio of {} within repeats is {} (95 % interval {} to {}, {} repeats).",
+            other.contender,
+            terms::ratio(other.ratio),
             terms::ratio(interval.low),
-            terms::ratio(interval.high)
+            terms::ratio(interval.high),
+            other.pairs
         );
     }
-    let range = other.and_then(|other| Some((other.middle?, other.range?, other.pairs)));
+    let range = other.and_then(|other| Some((other, other.range?)));
     match range.filter(|_| advice.atlas.is_some()) {
-        Some((middle, (low, high), draws)) => format!(
-            "How sure: the ratio is {}, and {} to {} in {}; the errors of the models were not varied.",
-            terms::ratio(middle),
+        Some((other, (low, high))) => format!(
+            "How sure: the ratio of {} within draws is {}, and {} to {} in {}; the errors of the models \
+             were not varied.",
+            other.contender,
+            terms::ratio(other.ratio),
             terms::ratio(low),
             terms::ratio(high),
-            terms::count(draws, "draw")
+            terms::count(other.pairs, "draw")
         ),
         None => "How sure: too few repeats for an interval; add repeats with fsdyno run --resume."
             .to_owned(),
@@ -254,7 +264,8 @@ fn sure(advice: &Recommendation, other: Option<&RunnerUp>) -> String {
 fn phases(advice: &Recommendation, shown: usize) -> Option<Table> {
     let choice = advice.choice.as_ref()?;
     let best = &advice.candidates[choice.best];
-    let other = &advice.candidates[choice.runner_up.as_ref()?.at];
+    let runner_up = choice.runner_up.as_ref()?;
+    let other = &advice.candidates[runner_up.at];
     let cells = |one: f64, other: f64| {
         let ratio = if one > 0.0 {
             Cell::Ratio(other / one)
@@ -285,8 +296,13 @@ fn phases(advice: &Recommendation, shown: usize) -> Option<Table> {
     let name = "Times, to durable where a phase writes";
     let columns = [best.label.as_str(), other.label.as_str(), "ratio"].map(Column::new);
     let rows = rows.into_iter().map(|(_, row)| row);
+    let totals = vec![
+        duration(best.total_ns),
+        duration(other.total_ns),
+        Cell::Ratio(runner_up.ratio),
+    ];
     Some(Table {
-        summary: vec![Row::new(total, cells(best.total_ns, other.total_ns))],
+        summary: vec![Row::new(total, totals)],
         ..Table::new(name, "phase", columns, rows)
     })
 }
@@ -298,7 +314,7 @@ fn duration(ns: f64) -> Cell {
 /// The change of the work that would turn the decision.
 fn turn(advice: &Recommendation) -> Option<String> {
     let other = advice.choice.as_ref()?.runner_up.as_ref()?;
-    if other.verdict == Some(RunVerdict::Equivalent) {
+    if other.verdict != Some(RunVerdict::Faster) {
         return None;
     }
     let label = &other.contender;
@@ -316,12 +332,12 @@ fn turn(advice: &Recommendation) -> Option<String> {
 fn contenders(advice: &Recommendation, rows: usize) -> Table {
     let ranking = &advice.candidates;
     let choice = advice.choice.as_ref();
-    let best = choice.map(|choice| &advice.candidates[choice.best]);
     let shown = rows.min(ranking.len());
     let row = |one: &Candidate| {
-        let ratio = match best {
-            Some(best) if best.total_ns > 0.0 => Cell::Ratio(one.total_ns / best.total_ns),
-            _ => Cell::Unknown,
+        let ratio = match one.ratio {
+            Some(ratio) => Cell::Ratio(ratio),
+            None if choice.is_some() => Cell::Ratio(1.0),
+            None => Cell::Unknown,
         };
         let label = Label::contender(one.label.as_str());
         let describe = if is_screen(rows) {
@@ -341,7 +357,12 @@ fn contenders(advice: &Recommendation, rows: usize) -> Table {
     let more = ranking.len() - shown;
     let group = Group {
         rows: ranking.iter().take(shown).map(row).collect(),
-        note: (more > 0).then(|| format!("{} slower.", terms::count(more, "more contender"))),
+        note: (more > 0).then(|| {
+            format!(
+                "{} with larger totals.",
+                terms::count(more, "more contender")
+            )
+        }),
         ..Group::default()
     };
     Table::grouped("Contenders", ["", "contender"], columns, [group])

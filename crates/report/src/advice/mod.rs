@@ -180,6 +180,8 @@ pub struct Choice {
     pub options: Effect,
     /// The best of another file system, or else of another contender; null if no other is left.
     pub runner_up: Option<RunnerUp>,
+    /// The contenders of other file systems that no verdict separates from it, fastest first.
+    pub undecided: Vec<String>,
     /// The command lines that make it and mount it, also at each boot, in order.
     pub commands: Vec<String>,
     /// Options that are faster and cost safety.
@@ -217,11 +219,9 @@ pub struct RunnerUp {
     /// Its index among the candidates.
     #[serde(skip)]
     pub at: usize,
-    /// Its total time as a multiple of that of the choice.
+    /// Its total time as a multiple of that of the choice: the estimate within blocks, or the ratio
+    /// of the medians if no block has both.
     pub ratio: f64,
-    /// This multiple, paired by block; `None` if no block has both.
-    #[serde(skip)]
-    pub middle: Option<f64>,
     /// The smallest and the largest such multiple of a block.
     #[serde(skip)]
     pub range: Option<(f64, f64)>,
@@ -293,6 +293,14 @@ impl Recommendation {
             dropped.extend(require_right_data(&mut candidates));
         }
         let mut choice = Choice::of(&field, &candidates, question);
+        if let Some(choice) = &choice {
+            let of_choice = candidates[choice.best].total_ns;
+            for (at, one) in candidates.iter_mut().enumerate() {
+                let paired = field.ratio(at, choice.best);
+                let ratio = paired.map_or(one.total_ns / of_choice, |paired| paired.middle);
+                one.ratio = (at != choice.best).then_some(ratio);
+            }
+        }
         let robustness = choice.as_ref();
         let robustness =
             robustness.and_then(|choice| RobustChoice::of(choice, &field, question.variants, set));
@@ -529,6 +537,13 @@ impl Choice {
         };
         let others = eligible.iter().copied().filter(|at| *at != best);
         let of_another = |at: &usize| own[*at].planned.filesystem != own[best].planned.filesystem;
+        let decided = |at: &usize| {
+            let verdict = field.verdict(best, *at);
+            matches!(verdict, Some(Verdict::Faster | Verdict::Equivalent))
+        };
+        let mut undecided: Vec<usize> = others.clone().filter(of_another).collect();
+        undecided.retain(|at| !decided(at));
+        undecided.sort_by(|a, b| own[*a].total_ns.total_cmp(&own[*b].total_ns));
         let next = fastest(&mut others.clone().filter(of_another)).or_else(|| {
             // The user compares contenders of one file system.
             fastest(&mut others.filter(|at| defaults != *at && base_of(*at).is_none()))
@@ -539,8 +554,7 @@ impl Choice {
             RunnerUp {
                 contender: own[at].label.clone(),
                 at,
-                ratio: own[at].total_ns / own[best].total_ns,
-                middle: paired.map(|paired| paired.middle),
+                ratio: paired.map_or(own[at].total_ns / own[best].total_ns, |one| one.middle),
                 range: paired.map(|paired| (paired.low, paired.high)),
                 interval: paired.as_ref().and_then(run_json::interval),
                 pairs: paired.map_or(0, |paired| paired.pairs),
@@ -560,6 +574,7 @@ impl Choice {
             contender: own[best].label.clone(),
             best,
             runner_up,
+            undecided: undecided.iter().map(|at| own[*at].label.clone()).collect(),
             options,
             commands: (question.commands)(&own[best].planned),
             unsafe_options: unsafe_options.collect(),
