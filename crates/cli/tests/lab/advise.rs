@@ -41,7 +41,11 @@ fn the_advice_names_a_choice_with_its_commands_and_both_runs_are_in_the_store() 
     let printed = home.fsdyno(&words(&more));
     assert_eq!(printed.code, Some(0), "{}{}", printed.out, printed.err);
     let out = &printed.out;
-    let answers = ["Choose ext", "No difference that you", "Not decided between ext"];
+    let answers = [
+        "Choose ext",
+        "No difference that you",
+        "Not decided between ext",
+    ];
     let is_decided = answers.iter().any(|answer| out.contains(answer));
     assert!(is_decided && out.contains("ext3"), "{out}");
     assert!(out.contains("ext2: no journal"), "{out}");
