@@ -283,6 +283,10 @@ const ALL: &[Examples] = &[
         &[
             ("chart", "list the charts of the last run"),
             ("chart last overview -o overview.svg", "draw one chart"),
+            (
+                "chart last flame --phase copy -o flames/",
+                "draw flame graphs of profiles that why --functions stored",
+            ),
         ],
     ),
     (
@@ -308,6 +312,10 @@ const ALL: &[Examples] = &[
             (
                 "history --by date --metric flushes -o flushes.html",
                 "write the flushes of all phases by date as a page",
+            ),
+            (
+                "history --function ext4_find_extent --by commit",
+                "list the kernel blocks of a function by commit",
             ),
         ],
     ),

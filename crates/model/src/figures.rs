@@ -539,7 +539,11 @@ impl Figure {
     }
 }
 
-/// The name of a figure: of a defined one, or of one that a program reports.
+/// How the names of the blocks of a function begin: its own, and with all that it calls.
+const FUNCTION: [&str; 2] = ["blocks in ", "blocks in and below "];
+
+/// The name of a figure: of a defined one, of one that a program reports, or of the blocks of a
+/// function.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct FigureName(Cow<'static, str>);
 
@@ -587,6 +591,19 @@ impl FigureName {
         Self(defined.map_or_else(|| Cow::Owned(name.to_owned()), |one| one.name.into()))
     }
 
+    /// The kernel blocks of a function, in profiles: its own, or with all that it calls.
+    pub fn of_function(function: &str, with_callees: bool) -> Self {
+        let kind = FUNCTION[usize::from(with_callees)];
+        Self(Cow::Owned(format!("{kind}{function}")))
+    }
+
+    /// The function whose blocks it is, and whether with all that it calls.
+    pub fn function(&self) -> Option<(&str, bool)> {
+        // One begins like the other.
+        let mut kinds = [true, false].into_iter();
+        kinds.find_map(|all| Some((self.0.strip_prefix(FUNCTION[usize::from(all)])?, all)))
+    }
+
     /// The names of all defined figures.
     pub fn defined() -> impl Iterator<Item = &'static str> + Clone {
         ALL.iter().map(|one| one.name)
@@ -614,9 +631,13 @@ impl FigureName {
 
     /// What it is, as a part of a sentence.
     pub fn about(&self) -> Cow<'static, str> {
-        match self.definition() {
-            Some(definition) => definition.about.into(),
-            None => format!("{}, which a program reports", self.0).into(),
+        match (self.definition(), self.function()) {
+            (Some(definition), _) => definition.about.into(),
+            (None, Some((function, false))) => format!("the kernel blocks of {function}").into(),
+            (None, Some((function, true))) => {
+                format!("the kernel blocks of {function} and of all that it calls").into()
+            }
+            (None, None) => format!("{}, which a program reports", self.0).into(),
         }
     }
 
@@ -633,7 +654,7 @@ impl FigureName {
     /// Whether it has no noise in virtual time.
     pub fn is_exact_in_virtual_time(&self) -> bool {
         let definition = self.definition();
-        definition.is_some_and(|one| one.source != Machine)
+        self.function().is_some() || definition.is_some_and(|one| one.source != Machine)
     }
 
     /// The figures that programs report in these samples, in their order.
@@ -650,6 +671,14 @@ impl FigureName {
                 value: (definition.read)(sample)?,
                 unit: definition.unit,
                 better: definition.better,
+            });
+        }
+        if let Some((function, all)) = self.function() {
+            let [own, total] = sample.profile.as_ref()?.blocks_of(function);
+            return Some(Reading {
+                value: if all { total } else { own } as f64,
+                unit: COUNT,
+                better: Lower,
             });
         }
         let mut reported = sample.figures.iter();

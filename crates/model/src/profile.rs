@@ -1,11 +1,17 @@
 //! The profile of a kernel's work: which function did how much of it, by call path.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::ops::AddAssign;
 
-/// What a kernel did in one part of a phase.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// The most calls in a path: kernels have small stacks.
+const DEEPEST: usize = 1000;
+
+/// What a kernel did in a phase, or in one part of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Profile {
-    /// The names of functions. The first level of a path is who executed: [`Profile::EXECUTORS`].
+    /// The names of functions. The first level of a path is who executed: `processes`, `kernel threads`,
+    /// `interrupts`, `idle` or `host`.
     pub functions: Vec<String>,
     /// The source file of each function, without the end of its name: `fs/ext4/namei`; empty if it is not
     /// known.
@@ -17,29 +23,49 @@ pub struct Profile {
 }
 
 /// A function, called by a path.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct CallPath {
     /// The index of its caller; none for who executed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub caller: Option<usize>,
     /// The index of its function.
     pub function: usize,
     /// Without what it called.
+    #[serde(default, skip_serializing_if = "is_nothing")]
     pub own: PathWork,
 }
 
+fn is_nothing(work: &PathWork) -> bool {
+    *work == PathWork::default()
+}
+
 /// What a path did.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(default)]
 pub struct PathWork {
     /// Basic blocks.
+    #[serde(skip_serializing_if = "is_zero")]
     pub blocks: u64,
     /// Bytes copied, set to zero, and checksummed.
+    #[serde(skip_serializing_if = "is_zero")]
     pub bytes: u64,
     /// Requests to disks.
+    #[serde(skip_serializing_if = "is_zero")]
     pub requests: u64,
     /// How often it slept.
+    #[serde(skip_serializing_if = "is_zero")]
     pub sleeps: u64,
     /// How long, in nanoseconds of virtual time.
+    #[serde(skip_serializing_if = "is_zero")]
     pub slept_ns: u64,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+fn is_zero(figure: &u64) -> bool {
+    *figure == 0
 }
 
 impl Profile {
@@ -60,6 +86,44 @@ impl Profile {
             blocks += if counts[at] { path.own.blocks } else { 0 };
         }
         blocks
+    }
+
+    /// The blocks of a function by all paths: its own, and with all that it calls.
+    pub fn blocks_of(&self, function: &str) -> [u64; 2] {
+        let mut is_below = vec![false; self.paths.len()];
+        let [mut own, mut total] = [0, 0];
+        for (at, path) in self.paths.iter().enumerate() {
+            let is_it = self.functions[path.function] == function;
+            is_below[at] = is_it || path.caller.is_some_and(|caller| is_below[caller]);
+            own += if is_it { path.own.blocks } else { 0 };
+            total += if is_below[at] { path.own.blocks } else { 0 };
+        }
+        [own, total]
+    }
+
+    /// An error if it is none that fsdyno writes.
+    pub fn check(&self) -> Result<(), String> {
+        if self.sources.len() != self.functions.len() {
+            return Err("profile: its functions do not each have a source file".to_owned());
+        }
+        let is_name = |name: &String| !name.chars().any(char::is_control);
+        if !self.functions.iter().chain(&self.sources).all(is_name) {
+            return Err("profile: the name of a function has control characters".to_owned());
+        }
+        let mut depths = Vec::with_capacity(self.paths.len());
+        for path in &self.paths {
+            let depth = match path.caller {
+                None => Some(0),
+                // A caller is before what it calls.
+                Some(caller) => depths.get(caller).map(|depth| depth + 1),
+            };
+            let depth = depth.filter(|depth| *depth < DEEPEST);
+            let (Some(depth), Some(_)) = (depth, self.functions.get(path.function)) else {
+                return Err(format!("profile: call path {} is invalid", depths.len()));
+            };
+            depths.push(depth);
+        }
+        Ok(())
     }
 }
 

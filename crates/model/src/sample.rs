@@ -4,6 +4,7 @@ use crate::disk_use::{DiskFigures, DiskUse};
 use crate::evidence::CacheEvidence;
 use crate::kernel_work::KernelWork;
 use crate::observed::Observed;
+use crate::profile::Profile;
 use crate::timeline::{LatencyDistribution, Progress};
 use crate::units::{Bytes, Nanos};
 use crate::waits::Waits;
@@ -61,6 +62,10 @@ pub struct Sample {
     /// the kernel does not count it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kernel: Vec<KernelWork>,
+    /// Which functions of the guest's kernel did this work, from a repeat of the cell; none if nobody
+    /// requested them (`why --functions`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<Profile>,
     /// Other activity of the machine during the phase; none in virtual time, and if it was not
     /// observed.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -247,6 +247,19 @@ pub fn date(unix_ns: u64) -> String {
     )
 }
 
+/// Letters, digits and single dashes: valid in a file name and as the id of an element.
+pub fn slug(text: &str) -> String {
+    let mut slug = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_ascii_alphanumeric() {
+            slug.push(c.to_ascii_lowercase());
+        } else if !slug.is_empty() && !slug.ends_with('-') {
+            slug.push('-');
+        }
+    }
+    slug.trim_end_matches('-').to_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

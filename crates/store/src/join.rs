@@ -303,12 +303,19 @@ impl Record for ResultSet {
         text(part, Effective::GUEST).filter(|_| compared)
     }
 
-    /// The one with more measured cells, then the first one.
+    /// The one with more measured cells, then the first one, then the one with more profiles.
     fn replaces(&self, theirs: &[CellRecord], ours: &[CellRecord]) -> Result<bool, String> {
         let rank = |cells: &[CellRecord]| {
             let measured = cells.iter().filter(|one| one.outcome == Outcome::Measured);
             let started = cells.iter().map(|one| one.started_unix_ns).min();
-            (measured.count(), cells.len(), Reverse(started))
+            let samples = cells.iter().flat_map(|one| &one.samples);
+            let profiles = samples.filter(|sample| sample.profile.is_some());
+            (
+                measured.count(),
+                cells.len(),
+                Reverse(started),
+                profiles.count(),
+            )
         };
         let (new, known) = (rank(theirs), rank(ours));
         let twice = self.run.plan.in_virtual_time() && new.0 > 0 && known.0 > 0;

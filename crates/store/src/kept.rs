@@ -6,6 +6,7 @@ use crate::join::Record;
 use crate::resolve::check_id;
 use crate::row::signed;
 use crate::{Detail, StoreError};
+use fsdyno_model::profile::Profile;
 use fsdyno_model::{
     CellRecord, Exploration, ExplorationInfo, ExploredProgram, FaultTest, FaultTests,
     FaultTestsInfo, FigureName, LatencyDistribution, PowerCut, ResultSet, RunInfo, Sample, Series,
@@ -220,7 +221,7 @@ impl Kept for ResultSet {
             } else {
                 format!(", '{sample}.latencies'")
             };
-            format!("json_remove({document}, '{sample}.progress'{latencies})")
+            format!("json_remove({document}, '{sample}.progress', '{sample}.profile'{latencies})")
         })
     }
 
@@ -255,6 +256,8 @@ impl Kept for ResultSet {
         if samples.iter().any(is_missing) {
             return missing("phase");
         }
+        let mut profiles = samples.iter().filter_map(|sample| sample.profile.as_ref());
+        profiles.try_for_each(Profile::check)?;
         let mut latencies = samples.iter().flat_map(|sample| &sample.latencies);
         latencies.try_for_each(|one| check_latencies(one, operations))
     }

@@ -9,12 +9,13 @@ use rusqlite::Connection;
 use serde::Serialize;
 use std::collections::BTreeSet;
 
-/// What is read of the cells of a run: their commands, timelines and histograms are most of it.
+/// What is read of the cells of a run: their commands, timelines, histograms and profiles are most
+/// of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Detail {
     /// Everything.
     All,
-    /// All figures: no commands, and no timelines.
+    /// All figures: no commands, no timelines, and no profiles.
     Latencies,
     /// Figures: no latencies either, unless a phase is judged by them.
     Figures,

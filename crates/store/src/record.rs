@@ -1,9 +1,12 @@
 //! Writes runs and their cells. Each call is one transaction, on stable storage when it returns.
 
+use crate::document::{document, parse};
 use crate::error::{Refusal, fault};
 use crate::kept::{Kept, change, exists, info, insert, insert_part, place};
 use crate::resolve::{check_id, free_id, is_taken};
+use crate::row::{all, only};
 use crate::{Store, StoreError};
+use fsdyno_model::profile::Profile;
 use fsdyno_model::{CellRecord, Plan, ResultSet, RunInfo, StopReason};
 use rusqlite::{Transaction, TransactionBehavior, params};
 
@@ -79,6 +82,34 @@ impl Store {
                 params![run_id, record.cell.index],
             )?;
             insert_part::<ResultSet>(transaction, run_id, record.cell.index.into(), record)?;
+            Ok(true)
+        })
+    }
+
+    /// Adds to a recorded sample which functions did its work; `at` is its place in its cell.
+    pub fn add_profile(
+        &mut self,
+        run_id: &str,
+        cell: u32,
+        at: usize,
+        profile: &Profile,
+    ) -> Result<(), StoreError> {
+        let operation = format!("adding a profile to cell {cell} of run `{run_id}`");
+        self.write_known(&operation, run_id, |transaction| {
+            let query = "SELECT document FROM part WHERE record = ?1 AND place = ?2";
+            let texts: Vec<String> = all(transaction, query, params![run_id, cell], only)?;
+            let Some(text) = texts.first() else {
+                return Ok(false);
+            };
+            let mut record: CellRecord = parse(text)?;
+            let Some(sample) = record.samples.get_mut(at) else {
+                return Ok(false);
+            };
+            sample.profile = Some(profile.clone());
+            transaction.execute(
+                "UPDATE part SET document = ?3 WHERE record = ?1 AND place = ?2",
+                params![run_id, cell, document("a part of a record", &record)?],
+            )?;
             Ok(true)
         })
     }

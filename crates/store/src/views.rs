@@ -72,7 +72,8 @@ struct Source {
 }
 
 /// Fields with fields of their own that are one column of JSON.
-const WHOLE: [&str; 9] = [
+const WHOLE: [&str; 10] = [
+    "profile",
     "plan",
     "provenance",
     "guest",

@@ -8,8 +8,8 @@ use crate::output;
 use clap::{Args, ValueEnum};
 use fsdyno_files::{Existing, create_output_dir};
 use fsdyno_report::Format;
-use fsdyno_report::charts::svg::{self, Appearance, Theme};
-use fsdyno_report::charts::{Chart, png};
+use fsdyno_report::charts::svg::{Appearance, Theme};
+use fsdyno_report::charts::{Picture, png};
 use fsdyno_report::run_charts::{self, Filter};
 use fsdyno_store::{Detail, Store};
 use std::io::IsTerminal as _;
@@ -18,9 +18,9 @@ use std::path::{Path, PathBuf};
 const HELP: &str = "\
 Without a name and without --output, the command lists the charts of the run.
 A name is that of a chart or of a kind: overview, samples, repeats, latency,
-throughput, cost, scaling. A kind selects all charts of it. Several go into a
-directory, one file each. As JSON they may go to standard output, in one list.
-docs/charts.md describes each kind.";
+throughput, cost, scaling, flame, sleep. A kind selects all charts of it.
+Several go into a directory, one file each. As JSON they may go to standard
+output, in one list. docs/charts.md describes each kind.";
 
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
@@ -182,8 +182,8 @@ pub fn chart(args: &ChartArgs, store: &Path) -> Result<(), CliError> {
 }
 
 /// Prints the names of the charts.
-fn list(charts: &[Chart]) -> Result<(), CliError> {
-    let row = |chart: &Chart| vec![chart.name.clone(), chart.kind.about().to_owned()];
+fn list(charts: &[Picture]) -> Result<(), CliError> {
+    let row = |chart: &Picture| vec![chart.name().to_owned(), chart.kind().about().to_owned()];
     let rows: Vec<Vec<String>> = charts.iter().map(row).collect();
     output::rows(&rows, output::width())
 }
@@ -201,7 +201,7 @@ pub struct Drawing {
 
 impl Drawing {
     /// Writes one chart to a file, several to a directory, or one to standard output.
-    pub fn write(&self, charts: &[Chart], output: Option<&Path>) -> Result<(), CliError> {
+    pub fn write(&self, charts: &[Picture], output: Option<&Path>) -> Result<(), CliError> {
         if self.format == ChartFormat::Png && !png::BUILT {
             return Err(CliError::usage(png::PngError::NotBuilt));
         }
@@ -225,12 +225,12 @@ impl Drawing {
         }
     }
 
-    fn to_standard_output(&self, charts: &[Chart]) -> Result<(), CliError> {
+    fn to_standard_output(&self, charts: &[Picture]) -> Result<(), CliError> {
         match (charts, self.format) {
             ([one], ChartFormat::Png) if std::io::stdout().is_terminal() => {
                 Err(CliError::usage(format!(
                     "cannot print a PNG on a terminal. Add --output {}.png",
-                    one.name
+                    one.name()
                 )))
             }
             ([one], ChartFormat::Png) => output::picture(&self.draw(one)?),
@@ -246,12 +246,13 @@ impl Drawing {
     }
 
     /// Writes each chart into a file of that directory, and creates a directory that is missing.
-    fn into(&self, directory: &Path, charts: &[Chart]) -> Result<(), CliError> {
+    fn into(&self, directory: &Path, charts: &[Picture]) -> Result<(), CliError> {
         create_output_dir(directory).map_err(|error| {
             let directory = directory.display();
             CliError::failure(format!("cannot write charts into {directory}: {error}"))
         })?;
-        let file = |chart: &Chart| directory.join(format!("{}.{}", chart.name, self.format.name()));
+        let file =
+            |chart: &Picture| directory.join(format!("{}.{}", chart.name(), self.format.name()));
         for chart in charts {
             output::check(Some(&file(chart)), self.existing)?;
         }
@@ -263,18 +264,18 @@ impl Drawing {
         Ok(())
     }
 
-    fn draw(&self, chart: &Chart) -> Result<Vec<u8>, CliError> {
+    fn draw(&self, chart: &Picture) -> Result<Vec<u8>, CliError> {
         match self.format {
-            ChartFormat::Svg => Ok(svg::render(chart, self.appearance).into_bytes()),
+            ChartFormat::Svg => Ok(chart.svg(self.appearance).into_bytes()),
             ChartFormat::Png => {
                 let lacking = png::lacking(chart);
                 if !lacking.is_empty() {
-                    let (name, font) = (&chart.name, png::FONT);
+                    let (name, font) = (chart.name(), png::FONT);
                     output::note(format_args!(
                         "fsdyno: {name}: {font} has no glyphs for {lacking}; SVG keeps them"
                     ));
                 }
-                png::of_svg(&svg::render(chart, self.appearance), f32::from(self.zoom))
+                png::of_svg(&chart.svg(self.appearance), f32::from(self.zoom))
                     .map_err(CliError::failure)
             }
             ChartFormat::Json => {
@@ -287,8 +288,8 @@ impl Drawing {
     }
 }
 
-fn names(charts: &[Chart]) -> String {
-    let names: Vec<&str> = charts.iter().map(|chart| chart.name.as_str()).collect();
+fn names(charts: &[Picture]) -> String {
+    let names: Vec<&str> = charts.iter().map(Picture::name).collect();
     names.join(", ")
 }
 

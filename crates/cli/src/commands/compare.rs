@@ -51,15 +51,20 @@ pub struct CompareArgs {
     pub json: bool,
 }
 
-pub fn compare(args: &CompareArgs, store: &Path) -> Result<Code, CliError> {
+pub fn compare(args: &CompareArgs, path: &Path) -> Result<Code, CliError> {
     let thresholds = args.fail_if.iter().map(|text| text.parse());
     let thresholds: Vec<Threshold> = thresholds
         .collect::<Result<_, _>>()
         .map_err(CliError::usage)?;
-    let store = Store::open_existing_read_only(store)?;
+    let store = Store::open_existing_read_only(path)?;
+    let detail = if args.functions.is_some() {
+        Detail::All
+    } else {
+        Detail::Latencies
+    };
     let load = |name: &String| -> Result<ResultSet, CliError> {
         let id = store.resolve(name)?;
-        Ok(store.load_in(Detail::Latencies, &id)?)
+        Ok(store.load_in(detail, &id)?)
     };
     let sets: Vec<ResultSet> = args.runs.iter().map(load).collect::<Result<_, _>>()?;
     let Some((base, others)) = sets.split_first() else {
@@ -68,7 +73,7 @@ pub fn compare(args: &CompareArgs, store: &Path) -> Result<Code, CliError> {
         ));
     };
     if let Some(phase) = &args.functions {
-        return functions(args, &sets, phase);
+        return functions(args, &sets, phase, path);
     }
     let margin = args.margin.unwrap_or(base.run.plan.margin);
     let figures = named(&thresholds, &sets);
@@ -110,7 +115,12 @@ pub fn compare(args: &CompareArgs, store: &Path) -> Result<Code, CliError> {
 }
 
 /// Compares the profiles of each contender that both runs have.
-fn functions(args: &CompareArgs, sets: &[ResultSet], phase: &str) -> Result<Code, CliError> {
+fn functions(
+    args: &CompareArgs,
+    sets: &[ResultSet],
+    phase: &str,
+    store: &Path,
+) -> Result<Code, CliError> {
     let [base, other] = sets else {
         return Err(CliError::usage("--functions compares two runs: name two"));
     };
@@ -147,7 +157,7 @@ fn functions(args: &CompareArgs, sets: &[ResultSet], phase: &str) -> Result<Code
         let (Some(one), Some(two)) = (of(base)?, of(other)?) else {
             continue;
         };
-        let functions = profiling::compare(&run, [(base, &one), (other, &two)], &stop)?;
+        let functions = profiling::compare(&run, [(base, &one), (other, &two)], store, &stop)?;
         if !args.json {
             let bytes = render_functions(&functions, Format::Terminal, &options);
             output::coloured(&bytes.map_err(CliError::failure)?)?;

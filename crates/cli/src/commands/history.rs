@@ -8,6 +8,7 @@ use crate::output;
 use clap::Args;
 use fsdyno_guests::kernels::{GitError, Repository};
 use fsdyno_model::FigureName;
+use fsdyno_report::charts::Picture;
 use fsdyno_report::history::{self, By, Collector, Selection};
 use fsdyno_report::{Options, render_history};
 use fsdyno_store::{Detail, Store};
@@ -36,6 +37,14 @@ pub struct HistoryArgs {
     /// Figure (docs/reference/figures.md), or one that a program reports
     #[arg(long, value_name = "METRIC", default_value = "durable", value_parser = |text: &str| Ok::<_, Infallible>(FigureName::new(text)))]
     pub metric: FigureName,
+    /// Kernel blocks of a function instead of a figure, in runs that have its profile
+    ///
+    /// `why --functions` and `compare --functions` store profiles of runs in virtual time.
+    #[arg(long, value_name = "NAME", conflicts_with = "metric")]
+    pub function: Option<String>,
+    /// Count also what the function calls
+    #[arg(long, requires = "function")]
+    pub with_callees: bool,
     /// Smallest change that is a step, percent [default: 0.1 in virtual time]
     ///
     /// In real time the default is the margin of the last run.
@@ -72,18 +81,21 @@ fn by(text: &str) -> Result<By, String> {
 pub fn history(args: &HistoryArgs, store: &Path) -> Result<(), CliError> {
     let format = OutputFormat::of(args.format, args.output.as_deref())?;
     let store = Store::open_existing_read_only(store)?;
+    let of_function = args.function.as_deref();
+    let of_function = of_function.map(|name| FigureName::of_function(name, args.with_callees));
+    let metric = of_function.unwrap_or_else(|| args.metric.clone());
+    let detail = match metric.function() {
+        Some(_) => Detail::All,
+        None if metric.is_latency() => Detail::Latencies,
+        None => Detail::Figures,
+    };
     let selection = Selection {
         contenders: args.contenders.clone(),
         phases: args.phases.clone(),
         by: args.by,
-        metric: Some(args.metric.clone()),
+        metric: Some(metric),
         margin: args.margin,
         commits: commits(args.repo.as_deref())?,
-    };
-    let detail = if args.metric.is_latency() {
-        Detail::Latencies
-    } else {
-        Detail::Figures
     };
     let mut collector = Collector::new(selection);
     for run in store.runs()?.iter().rev() {
@@ -104,7 +116,8 @@ pub fn history(args: &HistoryArgs, store: &Path) -> Result<(), CliError> {
         }
         OutputFormat::Chart(format) => {
             let drawing = args.picture.drawing(format, output::existing(args.force));
-            drawing.write(&history::charts(&history), args.output.as_deref())
+            let charts = history::charts(&history).into_iter().map(Picture::Chart);
+            drawing.write(&charts.collect::<Vec<_>>(), args.output.as_deref())
         }
     }
 }

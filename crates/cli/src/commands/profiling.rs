@@ -1,12 +1,15 @@
-//! Repeats cells of runs in virtual time with a profile of their kernel, and compares the profiles.
+//! Repeats cells of runs in virtual time with a profile of their kernel, stores the profiles with the runs,
+//! and compares them.
 
 use super::run::assembled;
 use crate::exit::CliError;
 use crate::output;
 use fsdyno_lab::{Lab as _, Profiles};
 use fsdyno_model::profile::Profile;
-use fsdyno_model::{CancelToken, CellRecord, Outcome, Plan, ResultSet, Sample};
+use fsdyno_model::{CancelToken, CellRecord, Outcome, Plan, ResultSet};
 use fsdyno_report::functions::{Functions, Repeated, Side};
+use fsdyno_store::Store;
+use std::path::Path;
 use std::sync::PoisonError;
 
 /// Refuses a run whose kernels counted nothing.
@@ -21,19 +24,15 @@ pub fn check_is_virtual(set: &ResultSet) -> Result<(), CliError> {
     )))
 }
 
-/// Repeats one cell of each set with a profile, and compares them.
+/// Compares the profiles of one cell of each set.
 pub fn compare(
     run: &str,
-    pair: [(&ResultSet, &Repeated<'_>); 2],
+    [a, b]: [(&ResultSet, &Repeated<'_>); 2],
+    store: &Path,
     stop: &CancelToken,
 ) -> Result<Functions, CliError> {
-    let [a, b] = pair;
-    let [(record_a, profiles_a), (record_b, profiles_b)] = [repeat(a, stop)?, repeat(b, stop)?];
-    let sides = [
-        side(a.1, &record_a.samples, profiles_a),
-        side(b.1, &record_b.samples, profiles_b),
-    ];
-    let functions = Functions::of(run, &a.1.phase, &sides).map_err(CliError::failure)?;
+    let sides = [side(a, store, stop)?, side(b, store, stop)?];
+    let functions = Functions::of(run, &a.1.phase, sides);
     if functions.subsystems.is_empty() {
         output::note(
             "fsdyno: the kernels list no source files, so functions are not joined into subsystems: an earlier \
@@ -43,14 +42,45 @@ pub fn compare(
     Ok(functions)
 }
 
-fn side<'a>(one: &Repeated<'a>, repeated: &'a [Sample], profiles: Vec<Profile>) -> Side<'a> {
-    Side {
+/// The profile of a cell that the store has, or else that of a repeat.
+fn side<'a>(
+    (set, one): (&ResultSet, &'a Repeated<'_>),
+    store: &Path,
+    stop: &CancelToken,
+) -> Result<Side<'a>, CliError> {
+    let measured = one.measured();
+    let profile = match &measured.profile {
+        Some(stored) => stored.clone(),
+        None => profile(set, one, store, stop)?,
+    };
+    Ok(Side {
         label: one.label.clone(),
-        measured: &one.record.samples[one.at],
-        repeated,
-        at: one.at,
-        profiles,
+        measured,
+        profile,
+    })
+}
+
+/// Repeats a cell with a profile, and stores it.
+fn profile(
+    set: &ResultSet,
+    one: &Repeated<'_>,
+    store: &Path,
+    stop: &CancelToken,
+) -> Result<Profile, CliError> {
+    let (record, parts) = repeat((set, one), stop)?;
+    let profile = one.profile(&record.samples, &parts);
+    let profile = profile.map_err(CliError::failure)?;
+    let cell = one.record.cell.index;
+    let stored = Store::open(store)
+        .and_then(|mut store| store.add_profile(&set.run.id, cell, one.at, &profile));
+    // A store of another user is only read.
+    if let Err(error) = stored {
+        output::note(format_args!(
+            "fsdyno: the profile of {} is not stored: {error}",
+            one.label
+        ));
     }
+    Ok(profile)
 }
 
 fn repeat(

@@ -57,12 +57,12 @@ pub struct WhyArgs {
     pub json: bool,
 }
 
-pub fn why(args: &WhyArgs, store: &Path) -> Result<(), CliError> {
-    let store = Store::open_existing_read_only(store)?;
+pub fn why(args: &WhyArgs, path: &Path) -> Result<(), CliError> {
+    let store = Store::open_existing_read_only(path)?;
     let set = store.load(&only_run(&store, &args.run, "times to compare")?)?;
     let format = if args.json { Format::Json } else { args.format };
     if args.functions {
-        return functions::functions(args, &set);
+        return functions::functions(args, &set, path);
     }
     let labels = [args.one.as_str(), args.other.as_str()];
     let why = Why::of(&set, labels, args.phase.as_deref(), &advice).map_err(CliError::usage)?;

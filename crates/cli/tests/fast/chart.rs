@@ -60,6 +60,7 @@ fn charts_are_listed_and_reproducible_and_unknown_ones_are_refused() {
 
     for (arguments, message) in [
         (["last", "smaples"], names[0]),
+        (["last", "flame"], "A B PHASE --functions"),
         (["--phase", "untar"], "it has copy and stat-walk"),
         (["--width", "100000"], "280..=4000"),
         (["--theme", "blue"], "light and dark"),

@@ -68,4 +68,7 @@ fn a_history_of_a_store_has_all_formats_and_names_what_is_missing() {
     assert!(printed.out.contains("in 1 run."), "{}", printed.out);
     let printed = home.fsdyno(&["history", "--fs", "ext9"]);
     assert_eq!(printed.code, Some(2), "{}", printed.err);
+    let printed = home.fsdyno(&["history", "--function", "ext4_mkdir"]);
+    assert_eq!(printed.code, Some(2), "{}", printed.err);
+    assert!(printed.err.contains("have no profile"), "{}", printed.err);
 }

@@ -229,6 +229,28 @@ fn slow_flushes_are_named_as_the_cause_with_their_remedy() {
     }
 }
 
+/// Checks that the stored profile of the last run is drawn, and found by the name of a function.
+fn check_stored_profile(home: &Home) {
+    let flames = home.path("flames");
+    let into = format!("{}/", flames.display());
+    let drawn = home.fsdyno(&["chart", "last", "flame", "sleep", "-o", &into]);
+    assert_eq!(drawn.code, Some(0), "{}", drawn.err);
+    let of_both = drawn
+        .out
+        .lines()
+        .find(|line| line.ends_with("-ext4-ext4-nodelalloc.svg"));
+    let svg = std::fs::read_to_string(of_both.unwrap()).unwrap();
+    assert!(svg.contains("<title>ext4_mkdir: ext4 "), "{svg}");
+    let words = ["history", "--function", "ext4_mkdir", "--format", "csv"];
+    let history = home.fsdyno(&words);
+    assert!(
+        history.out.contains("blocks in ext4_mkdir"),
+        "{}{}",
+        history.out,
+        history.err
+    );
+}
+
 #[test]
 fn the_functions_that_carry_a_difference_are_named_and_the_same_in_every_repeat() {
     let test = "the_functions_that_carry_a_difference_are_named_and_the_same_in_every_repeat";
@@ -240,15 +262,23 @@ fn the_functions_that_carry_a_difference_are_named_and_the_same_in_every_repeat(
     let load = ["--exec", &either(&make(200), &make(4))];
     run_in_virtual_time(&home, &kernel.display().to_string(), "nvme", &load);
     let picture = home.work().join("flame.html");
-    let functions = || {
-        let path = picture.display().to_string();
-        let words = ["why", "last", TWO[0], TWO[1], "--functions", "--json"];
-        let output = home.fsdyno(&[&words[..], &["-o", &path, "--force"]].concat());
+    // The store before the profile is stored in it.
+    let stores = [home.path("data/fsdyno/fsdyno.db"), home.path("before.db")];
+    std::fs::copy(&stores[0], &stores[1]).unwrap();
+    let functions = |store: usize, repeats: usize| {
+        let (store, path) = (&stores[store].display().to_string(), &picture);
+        let (words, path) = (["--functions", "--json"], path.display().to_string());
+        let why = ["why", "last", TWO[0], TWO[1], "--store", store];
+        let output = home.fsdyno(&[&why[..], &words, &["-o", &path, "--force"]].concat());
         assert_eq!(output.code, Some(0), "{}", output.err);
+        let repeated = output.err.matches("repeating").count();
+        assert_eq!(repeated, repeats, "{}", output.err);
         serde_json::from_str::<Value>(&output.out).unwrap()
     };
-    let [first, second] = [functions(), functions()];
-    assert_eq!(first, second);
+    let first = functions(0, 2);
+    assert_eq!(first, functions(1, 2), "two repeats");
+    assert_eq!(first, functions(0, 0), "the stored profile");
+    check_stored_profile(&home);
     // The profile changes no count: it has exactly the blocks that were measured without it.
     let result = home.result("last");
     for (at, cell) in [0, 1].map(|at| (at, &result["cells"][at])) {

@@ -4,8 +4,12 @@
 //!
 //! This module has the value and its two renderers. `run_charts` builds the charts of a run.
 
+pub mod flame;
+mod picture;
 pub mod png;
 pub mod svg;
+
+pub use picture::Picture;
 
 use fsdyno_model::figures::{BYTES, BYTES_A_SECOND, NANOSECONDS};
 use serde::{Deserialize, Serialize};
@@ -59,11 +63,15 @@ pub enum Kind {
     Scaling,
     /// The figures of a phase over kernels, dates or commits.
     History,
+    /// The functions of the kernel by call path, and how they differ between two contenders.
+    Flame,
+    /// The sleep of processes by call path, likewise.
+    Sleep,
 }
 
 impl Kind {
     /// All kinds, in the order in which charts are listed.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 10] = [
         Self::Overview,
         Self::Samples,
         Self::Repeats,
@@ -72,6 +80,8 @@ impl Kind {
         Self::Cost,
         Self::Scaling,
         Self::History,
+        Self::Flame,
+        Self::Sleep,
     ];
 
     /// The name on the command line.
@@ -85,6 +95,8 @@ impl Kind {
             Self::Cost => "cost",
             Self::Scaling => "scaling",
             Self::History => "history",
+            Self::Flame => "flame",
+            Self::Sleep => "sleep",
         }
     }
 
@@ -99,6 +111,8 @@ impl Kind {
             Self::Cost => "processor time, device traffic, space, extents",
             Self::Scaling => "rate by the number of workers",
             Self::History => "figures over kernels, dates or commits",
+            Self::Flame => "kernel blocks by call path: why --functions",
+            Self::Sleep => "sleep in the kernel by call path: why --functions",
         }
     }
 }

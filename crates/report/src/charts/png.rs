@@ -1,7 +1,7 @@
 //! A drawing as PNG. The font is part of the program, so a picture has the same bytes on every
 //! machine.
 
-use super::Chart;
+use super::Picture;
 #[cfg(feature = "png")]
 use resvg::{tiny_skia, usvg};
 #[cfg(feature = "png")]
@@ -51,7 +51,7 @@ pub enum PngError {
 
 /// Without the feature no character is lacking, because nothing is drawn.
 #[cfg(not(feature = "png"))]
-pub fn lacking(_: &Chart) -> String {
+pub fn lacking(_: &Picture) -> String {
     String::new()
 }
 
@@ -61,14 +61,13 @@ pub fn of_svg(_: &str, _: f32) -> Result<Vec<u8>, PngError> {
     Err(PngError::NotBuilt)
 }
 
-/// The characters of a chart that the built-in font does not have. The SVG keeps them.
+/// The characters of a picture that the built-in font does not have. The SVG keeps them.
 #[cfg(feature = "png")]
-pub fn lacking(chart: &Chart) -> String {
+pub fn lacking(picture: &Picture) -> String {
     let font = FontRef::new(dejavu::sans_condensed::regular());
     let letters = font.map(|font| font.charmap());
-    let text = chart.contenders.iter().chain([&chart.title]);
     let mut lacking = String::new();
-    for letter in text.flat_map(|text| text.chars()) {
+    for letter in picture.names().flat_map(|name| name.chars()) {
         let there = letters.as_ref().is_ok_and(|map| map.map(letter).is_some());
         if !there && !lacking.contains(letter) {
             lacking.push(letter);

@@ -12,6 +12,7 @@ pub use table::{Column, Group, Label, Overflow, Quantity, Row, Table};
 pub use text::{Mark, Span, Text};
 
 use crate::charts::Chart;
+use crate::charts::flame::Flame;
 use crate::lists::unique;
 
 /// A report.
@@ -85,8 +86,8 @@ pub enum Block {
     Table(Table),
     /// Charts, for a renderer that can draw.
     Charts(Vec<Chart>),
-    /// A drawing in SVG with one box for each function, for a page.
-    Flame(String),
+    /// A flame graph, for a page.
+    Flame(Flame),
     /// Text to copy: commands, options, a plan.
     Code(String),
     /// Details, folded on the page.
@@ -320,7 +321,7 @@ impl Block {
             Self::Facts(facts) => !facts.is_empty(),
             Self::Table(table) => !table.is_empty(),
             Self::Charts(charts) => medium == Medium::Page && !charts.is_empty(),
-            Self::Flame(svg) => medium == Medium::Page && !svg.is_empty(),
+            Self::Flame(_) => medium == Medium::Page,
             Self::Code(text) => !text.is_empty(),
             Self::Fold(Fold { blocks, .. }) | Self::Section(Section { blocks, .. }) => {
                 blocks.iter().any(|block| block.is_shown(medium))

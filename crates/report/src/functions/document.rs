@@ -34,8 +34,8 @@ pub fn document(functions: &Functions, rows: usize) -> Document {
         ("flame", "Kernel blocks by call path", Measure::Blocks),
         ("sleep", "Sleep of processes by call path", Measure::Sleep),
     ] {
-        if let Some(svg) = flame::svg(functions, measure) {
-            let flame = Section::new(id, heading).with(Block::Flame(svg));
+        if let Some(flame) = flame::flame(functions, measure) {
+            let flame = Section::new(id, heading).with(Block::Flame(flame));
             document
                 .blocks
                 .push(Block::Only(Audience::Page, vec![flame.into()]));

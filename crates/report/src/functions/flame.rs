@@ -1,20 +1,12 @@
-//! A differential flame graph: the calls of both contenders, as wide as the blocks of both, and
-//! coloured by which of them executes more. Also the same as lines of text for other viewers.
+//! Flame graphs of call paths: of one contender, or of two, as wide as the blocks of both. Also the same
+//! as lines of text for other viewers.
 
 use super::Functions;
 use super::tree::Tree;
-use crate::formats::html::escape;
-use crate::terms;
+use crate::charts::Kind;
+use crate::charts::flame::{Flame, Frame};
 use fsdyno_model::profile::{PathWork, Profile};
 use std::fmt::Write as _;
-
-const WIDTH: f64 = 1200.0;
-const ROW: f64 = 18.0;
-const MARGIN: f64 = 10.0;
-/// Narrower boxes are left out, in user units.
-const MIN_WIDTH: f64 = 0.5;
-/// The width of a letter.
-const LETTER: f64 = 6.6;
 
 /// What a picture shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,6 +32,13 @@ impl Measure {
         }
     }
 
+    fn kind(self) -> Kind {
+        match self {
+            Self::Blocks => Kind::Flame,
+            Self::Sleep => Kind::Sleep,
+        }
+    }
+
     /// The name in the title, and the unit.
     fn names(self) -> [&'static str; 2] {
         match self {
@@ -49,93 +48,96 @@ impl Measure {
     }
 }
 
-/// The picture, as SVG. Every box has a title with exact counts; names are text, so that a viewer finds
-/// them. None if there is nothing to show.
-pub fn svg(functions: &Functions, measure: Measure) -> Option<String> {
-    let tree = &functions.tree;
-    let tops: Vec<usize> = tops(tree, measure.executors());
-    let sum: [u64; 2] = [0, 1].map(|side| {
-        let totals = tops.iter().map(|at| &tree.nodes[*at].total[side]);
-        totals.map(|total| measure.of(total)).sum()
-    });
-    let whole = sum[0] + sum[1];
-    if whole == 0 {
-        return None;
-    }
-    let mut boxes = Vec::new();
-    let mut from = 0;
-    for top in tops {
-        place(tree, (top, measure), (0, from), whole, &mut boxes);
-        from += both(tree, (top, measure));
-    }
-    let [what, unit] = measure.names();
-    let depth = boxes.iter().map(|one| one.level + 1).max().unwrap_or(0);
-    let head = 64.0;
-    let height = head + depth as f64 * ROW + MARGIN;
-    let [a, b] = functions.contenders.each_ref().map(|label| escape(label));
-    let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" role=\"img\" \
-         class=\"flame\" font-family=\"monospace\" font-size=\"11\">\n\
-         <style>.flame{{color-scheme:light dark;--page:#fff;--ink:#111}}\
-         @media screen and (prefers-color-scheme:dark){{.flame{{--page:#16181d;--ink:#e8e8e8}}}}\
-         .flame .head{{fill:var(--ink);font-size:13px}}.flame rect{{stroke:var(--page);stroke-width:.5}}\
-         .flame g text{{fill:#111;pointer-events:none}}.flame g:hover rect{{stroke:var(--ink);stroke-width:1.5}}\
-         .flame .off{{opacity:.25}}</style>\n\
-         <title>{title}</title>\n\
-         <rect width=\"{width}\" height=\"{height}\" style=\"fill:var(--page)\"/>\n\
-         <text class=\"head\" x=\"{MARGIN}\" y=\"20\">{title}</text>\n\
-         <text class=\"head\" x=\"{MARGIN}\" y=\"38\">{a}: {of_a} {unit}; {b}: {of_b}. A box is as wide as \
-         the {unit} of both.</text>\n\
-         <text class=\"head\" x=\"{MARGIN}\" y=\"56\">Red, +: more in {b}. Blue, -: more in {a}. Grey, =: \
-         within 5 %.</text>\n",
-        width = WIDTH + 2.0 * MARGIN,
-        title = escape(&format!(
-            "{} and {} in {}: {what}",
-            functions.contenders[0], functions.contenders[1], functions.phase
-        )),
-        of_a = terms::grouped(sum[0]),
-        of_b = terms::grouped(sum[1]),
-    );
-    for one in &boxes {
-        let node = &tree.nodes[one.at];
-        let [own, total] = [node.own, node.total].map(|of| of.map(|work| measure.of(&work)));
-        let (colour, sign) = colour(total);
-        let (x, y) = (MARGIN + one.x, head + one.level as f64 * ROW);
-        let name = format!("{sign}{}", node.function);
-        let shown = fitting(&name, one.width - 4.0);
-        let _ = writeln!(
-            svg,
-            "<g><rect x=\"{x:.1}\" y=\"{y}\" width=\"{:.1}\" height=\"{}\" fill=\"{colour}\">\
-             <title>{}: {} {} {unit} ({} its own), {} {} ({} its own)</title></rect>\
-             <text x=\"{:.1}\" y=\"{}\">{}</text></g>",
-            one.width,
-            ROW - 1.0,
-            escape(&node.function),
-            a,
-            terms::grouped(total[0]),
-            terms::grouped(own[0]),
-            b,
-            terms::grouped(total[1]),
-            terms::grouped(own[1]),
-            x + 2.0,
-            y + 12.5,
-            escape(&shown),
-        );
-    }
-    svg.push_str("</svg>\n");
-    Some(svg)
+/// The picture of the difference. None if there is nothing to show.
+pub fn flame(functions: &Functions, measure: Measure) -> Option<Flame> {
+    let contenders = functions.contenders.to_vec();
+    drawn(&functions.tree, measure, &contenders, &functions.phase)
 }
 
-/// The part of a name that fits into this width.
-fn fitting(name: &str, width: f64) -> String {
-    let fits = |letters: usize| letters as f64 * LETTER <= width;
-    if fits(name.len()) {
-        return name.to_owned();
+/// All pictures of the profiles that the store has of a phase: of each contender, and of the first one
+/// and each other. A contender is its label and the sample with its profile.
+pub fn of_phase(phase: &str, all: &[(String, &Profile)]) -> Vec<Flame> {
+    let mut flames = Vec::new();
+    for measure in [Measure::Blocks, Measure::Sleep] {
+        let mut add = |tree: &Tree, contenders: &[String]| {
+            flames.extend(drawn(tree, measure, contenders, phase));
+        };
+        for (label, profile) in all {
+            add(&Tree::of([profile, &Profile::default()]), &[label.clone()]);
+        }
+        if let Some(((first, a), others)) = all.split_first() {
+            for (label, b) in others {
+                add(&Tree::of([a, b]), &[first.clone(), label.clone()]);
+            }
+        }
     }
-    let letters = (3..name.len()).rev().find(|letters| fits(*letters));
-    letters.map_or(String::new(), |letters| {
-        name.chars().take(letters - 2).chain("..".chars()).collect()
+    flames
+}
+
+/// The tree of these contenders, as a picture.
+fn drawn(tree: &Tree, measure: Measure, contenders: &[String], phase: &str) -> Option<Flame> {
+    let sides = contenders.len();
+    let tops = tops(tree, measure.executors());
+    let mut placing = Placing {
+        tree,
+        measure,
+        sides,
+        frames: Vec::new(),
+    };
+    let mut total = vec![0; sides];
+    for top in tops {
+        let from = total.iter().sum();
+        placing.place(top, 0, from);
+        for (total, work) in total.iter_mut().zip(&tree.nodes[top].total) {
+            *total += measure.of(work);
+        }
+    }
+    let [what, unit] = measure.names();
+    (!placing.frames.is_empty()).then(|| Flame {
+        schema: Flame::SCHEMA,
+        name: measure.kind().name().to_owned(),
+        kind: measure.kind(),
+        title: format!("{} in {phase}: {what}", contenders.join(" and ")),
+        unit,
+        contenders: contenders.to_vec(),
+        total,
+        frames: placing.frames,
     })
+}
+
+/// Places the frames of a tree.
+struct Placing<'a> {
+    tree: &'a Tree,
+    measure: Measure,
+    sides: usize,
+    frames: Vec<Frame>,
+}
+
+impl Placing<'_> {
+    /// Places a node and what it calls; returns where it ends.
+    fn place(&mut self, at: usize, level: usize, from: u64) -> u64 {
+        let node = &self.tree.nodes[at];
+        let figures = |work: &[PathWork; 2]| -> Vec<u64> {
+            let all = work[..self.sides].iter();
+            all.map(|work| self.measure.of(work)).collect()
+        };
+        let frame = Frame {
+            function: node.function.clone(),
+            level,
+            from,
+            own: figures(&node.own),
+            total: figures(&node.total),
+        };
+        let end = from + frame.width();
+        if end > from {
+            self.frames.push(frame);
+            let mut from = from;
+            for callee in node.callees.values() {
+                from = self.place(*callee, level + 1, from);
+            }
+        }
+        end
+    }
 }
 
 /// One line for each call path with blocks of its own: the functions with `;` between them, and the
@@ -163,38 +165,6 @@ fn fold(tree: &Tree, at: usize, above: &str, lines: &mut String) {
     }
 }
 
-struct Box {
-    at: usize,
-    level: usize,
-    x: f64,
-    width: f64,
-}
-
-fn place(
-    tree: &Tree,
-    (at, measure): (usize, Measure),
-    (level, from): (usize, u64),
-    whole: u64,
-    boxes: &mut Vec<Box>,
-) {
-    let scale = WIDTH / whole as f64;
-    let width = both(tree, (at, measure)) as f64 * scale;
-    if width < MIN_WIDTH {
-        return;
-    }
-    boxes.push(Box {
-        at,
-        level,
-        x: from as f64 * scale,
-        width,
-    });
-    let mut from = from;
-    for callee in tree.nodes[at].callees.values() {
-        place(tree, (*callee, measure), (level + 1, from), whole, boxes);
-        from += both(tree, (*callee, measure));
-    }
-}
-
 /// The nodes of who executes.
 pub(super) fn tops(tree: &Tree, executors: &[&str]) -> Vec<usize> {
     let root = tree.nodes.first();
@@ -202,24 +172,4 @@ pub(super) fn tops(tree: &Tree, executors: &[&str]) -> Vec<usize> {
     tops.filter(|(name, _)| executors.contains(&&***name))
         .map(|(_, at)| *at)
         .collect()
-}
-
-fn both(tree: &Tree, (at, measure): (usize, Measure)) -> u64 {
-    let totals = tree.nodes[at].total.iter();
-    totals.map(|work| measure.of(work)).sum()
-}
-
-/// The colour of a box by the share of each, and a sign for readers who see none.
-fn colour([a, b]: [u64; 2]) -> (String, &'static str) {
-    let share = (b as f64 - a as f64) / (a + b).max(1) as f64;
-    if share.abs() < 0.05 {
-        return ("#c9c9c9".to_owned(), "=");
-    }
-    // From pale to full: letters stay readable on both.
-    let pale = 215.0 - 95.0 * share.abs();
-    if share > 0.0 {
-        (format!("rgb(240,{pale:.0},{pale:.0})"), "+")
-    } else {
-        (format!("rgb({pale:.0},{:.0},245)", pale + 20.0), "-")
-    }
 }

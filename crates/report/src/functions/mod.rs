@@ -4,8 +4,11 @@
 pub mod document;
 pub mod firefox;
 pub mod flame;
+mod stored;
 mod subsystems;
 mod tree;
+
+pub use stored::flames;
 
 use crate::terms;
 use crate::why::work::Unit;
@@ -149,12 +152,8 @@ pub struct Side<'a> {
     pub label: String,
     /// The sample of the phase when it was measured.
     pub measured: &'a Sample,
-    /// The samples of all phases of the repeat, in their order.
-    pub repeated: &'a [Sample],
-    /// The place of the phase among them.
-    pub at: usize,
-    /// What its kernel wrote when the cell was repeated.
-    pub profiles: Vec<Profile>,
+    /// What its kernel did in the phase.
+    pub profile: Profile,
 }
 
 /// The cell that is repeated for the profile of one contender.
@@ -168,6 +167,32 @@ pub struct Repeated<'a> {
     pub at: usize,
     /// The workload and the phase, as a heading.
     pub phase: String,
+}
+
+impl Repeated<'_> {
+    /// The sample of the phase when it was measured.
+    pub fn measured(&self) -> &Sample {
+        &self.record.samples[self.at]
+    }
+
+    /// The profile of the phase. Of a repeat of the cell these are the samples of all phases, and the parts
+    /// that its kernel wrote.
+    pub fn profile(
+        &self,
+        repeated: &[Sample],
+        parts: &[Profile],
+    ) -> Result<Profile, FunctionsError> {
+        let measured = self.measured();
+        of_phase(measured, (repeated, self.at), parts).map_err(|other| match other {
+            None => FunctionsError::NoProfile,
+            Some([measured, repeated]) => FunctionsError::OtherRun {
+                contender: self.label.clone(),
+                phase: self.phase.clone(),
+                measured,
+                repeated,
+            },
+        })
+    }
 }
 
 /// The cells whose profiles explain the difference of two contenders in a phase. The phase may be left
@@ -272,10 +297,10 @@ impl Functions {
     pub const SCHEMA: u32 = 1;
 
     /// Compares the profiles of one phase.
-    pub fn of(run: &str, phase: &str, sides: &[Side<'_>; 2]) -> Result<Self, FunctionsError> {
-        let [a, b] = sides;
-        let profiles = [of_phase(a, phase)?, of_phase(b, phase)?];
-        let tree = Tree::of(&profiles);
+    pub fn of(run: &str, phase: &str, sides: [Side<'_>; 2]) -> Self {
+        let [a, b] = &sides;
+        let profiles = [&a.profile, &b.profile];
+        let tree = Tree::of(profiles);
         let mut work = tree.partings(|work| work.blocks, &Profile::EXECUTORS[..3]);
         let mut sleeps = tree.partings(|work| work.slept_ns, &Profile::EXECUTORS[..1]);
         for partings in [&mut work, &mut sleeps] {
@@ -287,7 +312,7 @@ impl Functions {
         }
         let units = [a, b].map(|side| Unit::of(side.measured));
         let units = Unit::common(units);
-        Ok(Self {
+        Self {
             schema: Self::SCHEMA,
             run: run.to_owned(),
             contenders: [a.label.clone(), b.label.clone()],
@@ -296,12 +321,12 @@ impl Functions {
             units: units.map(|unit| unit.count),
             blocks: [profiles[0].blocks(), profiles[1].blocks()],
             charged_ns: [a, b].map(|side| {
-                let work = side.repeated[side.at].whole_kernel_work();
+                let work = side.measured.whole_kernel_work();
                 work.map_or(0, |work| work.charged_ns.0)
             }),
-            lost: profiles.each_ref().map(|one| one.lost),
+            lost: profiles.map(|one| one.lost),
             slept_ns: tree.whole(|work| work.slept_ns, &Profile::EXECUTORS[..1]),
-            digests: [0, 1].map(|at| digest(&profiles[at])),
+            digests: profiles.map(digest),
             most_work: tree.concentrated(|work| work.blocks, &Profile::EXECUTORS[..3]),
             most_sleep: tree.concentrated(|work| work.slept_ns, &Profile::EXECUTORS[..1]),
             subsystems: tree.subsystems(&Profile::EXECUTORS[..3]),
@@ -309,7 +334,7 @@ impl Functions {
             sleeps,
             functions: tree.functions(&Profile::EXECUTORS[..3]),
             tree,
-        })
+        }
     }
 
     /// Where the difference is, in sentences: of blocks and of sleep, that with the larger difference of time
@@ -452,25 +477,24 @@ fn show_each(blocks: f64) -> String {
     terms::ratio(blocks)
 }
 
-/// The profile of a phase: of the parts that the kernel wrote, those that have as many blocks as the
-/// phase. Parts of phases before it come before it.
-fn of_phase(side: &Side<'_>, phase: &str) -> Result<Profile, FunctionsError> {
-    let parts = &side.profiles;
+/// The profile of a phase, whose sample is at that place of the repeated ones: of the parts that the kernel
+/// wrote, those that have as many blocks as the phase. Parts of phases before it come before it. The error has
+/// the blocks as measured and as repeated if they differ, or nothing if no parts fit.
+fn of_phase(
+    measured: &Sample,
+    (repeated, at): (&[Sample], usize),
+    parts: &[Profile],
+) -> Result<Profile, Option<[u64; 2]>> {
     let blocks: Vec<u64> = parts.iter().map(Profile::blocks).collect();
     let counted = |sample: &Sample| sample.whole_kernel_work().map(KernelWork::blocks);
+    let measured = counted(measured).unwrap_or_default();
     let mut next = 0;
-    for (at, sample) in side.repeated.iter().enumerate() {
+    for (place, sample) in repeated.iter().enumerate() {
         let Some(wanted) = counted(sample) else {
             continue;
         };
-        let measured = counted(side.measured).unwrap_or_default();
-        if at == side.at && wanted.abs_diff(measured) as f64 > OTHER_BUILD * measured as f64 {
-            return Err(FunctionsError::OtherRun {
-                contender: side.label.clone(),
-                phase: phase.to_owned(),
-                measured,
-                repeated: wanted,
-            });
+        if place == at && wanted.abs_diff(measured) as f64 > OTHER_BUILD * measured as f64 {
+            return Err(Some([measured, wanted]));
         }
         let found = (next..parts.len()).find_map(|first| {
             // Until the return, and until it is durable.
@@ -479,12 +503,12 @@ fn of_phase(side: &Side<'_>, phase: &str) -> Result<Profile, FunctionsError> {
                 .map(|last| first..=last)
         });
         match found {
-            Some(range) if at == side.at => return Ok(tree::joined(&parts[range])),
+            Some(range) if place == at => return Ok(tree::joined(&parts[range])),
             Some(range) => next = range.end() + 1,
             None => {}
         }
     }
-    Err(FunctionsError::NoProfile)
+    Err(None)
 }
 
 fn digest(profile: &Profile) -> String {

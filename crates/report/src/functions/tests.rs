@@ -1,6 +1,7 @@
 //! Two small profiles: `a` unlinks at once, `b` leaves half of it to a worker.
 
 use super::*;
+use crate::charts::svg::{Appearance, Theme};
 use fsdyno_model::profile::{CallPath, PathWork};
 use fsdyno_model::{KernelWork, Nanos, Point};
 
@@ -65,12 +66,12 @@ fn sample(blocks: u64) -> Sample {
     }
 }
 
-fn compared(moved: u64) -> Result<Functions, FunctionsError> {
+fn compared(moved: u64) -> Result<Functions, Option<[u64; 2]>> {
     compared_of(moved, [0, 0])
 }
 
 /// The same with these numbers of files.
-fn compared_of(moved: u64, files: [u64; 2]) -> Result<Functions, FunctionsError> {
+fn compared_of(moved: u64, files: [u64; 2]) -> Result<Functions, Option<[u64; 2]>> {
     let a = profile(&[
         ("processes;vfs_unlink", 10, 0),
         ("processes;vfs_unlink;a_unlink", 100, 2_000),
@@ -90,27 +91,21 @@ fn compared_of(moved: u64, files: [u64; 2]) -> Result<Functions, FunctionsError>
     let [before, now_a, now_b] = [sample(5), sample(410), sample(850)];
     let other = profile(&[("processes;vfs_mkdir", 5, 0)]);
     let rest = profile(&[("processes;vfs_mkdir", 3, 0)]);
-    let (of_a, of_b) = ([before.clone(), now_a], [before, now_b]);
-    Functions::of(
-        "run",
-        "delete",
-        &[
-            Side {
-                label: "a".to_owned(),
-                measured: &measured_a,
-                repeated: &of_a,
-                at: 1,
-                profiles: vec![other.clone(), rest.clone(), a],
-            },
-            Side {
-                label: "b".to_owned(),
-                measured: &measured_b,
-                repeated: &of_b,
-                at: 1,
-                profiles: vec![other, rest, b],
-            },
-        ],
-    )
+    let side = |label: &str, measured, now, profile| {
+        let repeated = [before.clone(), now];
+        let parts = [other.clone(), rest.clone(), profile];
+        let profile = of_phase(measured, (&repeated, 1), &parts);
+        profile.map(|profile| Side {
+            label: label.to_owned(),
+            measured,
+            profile,
+        })
+    };
+    let sides = [
+        side("a", &measured_a, now_a, a)?,
+        side("b", &measured_b, now_b, b)?,
+    ];
+    Ok(Functions::of("run", "delete", sides))
 }
 
 #[test]
@@ -170,12 +165,10 @@ fn asleep(slept_ns: [u64; 2]) -> Vec<String> {
     let side = |label: &str, slept_ns| Side {
         label: label.to_owned(),
         measured: &samples[0],
-        repeated: &samples,
-        at: 0,
-        profiles: vec![profile(&[("processes;vfs_unlink;find", 10, slept_ns)])],
+        profile: profile(&[("processes;vfs_unlink;find", 10, slept_ns)]),
     };
     let sides = [side("a", slept_ns[0]), side("b", slept_ns[1])];
-    Functions::of("run", "delete", &sides).unwrap().sentences()
+    Functions::of("run", "delete", sides).sentences()
 }
 
 #[test]
@@ -197,31 +190,75 @@ fn a_function_that_never_sleeps_in_one_is_not_called_missing_there() {
 
 #[test]
 fn a_repeat_with_other_counts_is_refused() {
-    let error = compared(100).unwrap_err().to_string();
-    assert!(
-        error.contains("510 kernel blocks in delete") && error.contains("410 now"),
-        "{error}"
-    );
+    assert_eq!(compared(100).unwrap_err(), Some([510, 410]));
+}
+
+/// The picture in a theme.
+fn drawn(functions: &Functions, measure: flame::Measure, theme: Theme) -> String {
+    let flame = flame::flame(functions, measure).unwrap();
+    let width = 800;
+    crate::charts::svg::flame::render(&flame, Appearance { width, theme })
 }
 
 #[test]
 fn the_picture_names_every_function_with_exact_counts() {
     let functions = compared(0).unwrap();
-    let svg = flame::svg(&functions, flame::Measure::Blocks).unwrap();
+    let svg = drawn(&functions, flame::Measure::Blocks, Theme::Page);
     for text in [
         "<title>a_unlink: a 400 blocks (100 its own), b 0 (0 its own)</title>",
-        "+process_one_work",
-        "-vfs_unlink",
+        ">+process_one_work<",
+        ">-vfs_unlink<",
     ] {
         assert!(svg.contains(text), "{text} is not in {svg}");
     }
     assert!(!svg.contains("idle"));
-    let sleep = flame::svg(&functions, flame::Measure::Sleep).unwrap();
+    let sleep = drawn(&functions, flame::Measure::Sleep, Theme::Page);
     assert!(sleep.contains("<title>a_unlink: a 2,000 ns (2,000 its own), b 0 (0 its own)</title>"));
     assert!(!sleep.contains("b_worker"), "kernel threads wait for work");
     assert_eq!(
         flame::folded(&functions).lines().next(),
         Some("kernel_threads;process_one_work;b_worker 0 700")
+    );
+}
+
+#[test]
+fn a_difference_is_hatched_and_a_picture_file_has_its_own_colours() {
+    let functions = compared(0).unwrap();
+    for theme in [Theme::Light, Theme::Dark] {
+        let svg = drawn(&functions, flame::Measure::Blocks, theme);
+        assert!(!svg.contains("var("), "a PNG has no variables: {svg}");
+        for hatch in ["more", "less"] {
+            assert!(svg.contains(&format!("fill=\"url(#flame-{hatch})\"")));
+        }
+    }
+}
+
+#[test]
+fn one_contender_is_drawn_alone_and_each_other_compared_with_the_first() {
+    let [a, b] = [
+        profile(&[("processes;vfs_unlink", 10, 0)]),
+        profile(&[("processes;vfs_unlink;find", 30, 7)]),
+    ];
+    let all = [("a".to_owned(), &a), ("b".to_owned(), &b)];
+    let flames = flame::of_phase("delete", &all);
+    let shown: Vec<String> = flames
+        .iter()
+        .map(|one| format!("{} {:?} {}", one.kind, one.total, one.title))
+        .collect();
+    assert_eq!(
+        shown,
+        [
+            "flame [10] a in delete: functions of the kernel",
+            "flame [30] b in delete: functions of the kernel",
+            "flame [10, 30] a and b in delete: functions of the kernel",
+            "sleep [7] b in delete: sleep of processes in the kernel",
+            "sleep [0, 7] a and b in delete: sleep of processes in the kernel",
+        ]
+    );
+    let find = &flames[2].frames[2];
+    assert_eq!(
+        (&*find.function, find.level, find.from, &find.total[..]),
+        ("find", 2, 0, &[0, 30][..])
     );
 }
 

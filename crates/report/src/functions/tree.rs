@@ -36,11 +36,11 @@ pub struct Node {
 }
 
 impl Tree {
-    pub fn of(profiles: &[Profile; 2]) -> Self {
+    pub fn of(profiles: [&Profile; 2]) -> Self {
         let mut tree = Self {
             nodes: vec![Node::default()],
         };
-        for (side, profile) in profiles.iter().enumerate() {
+        for (side, profile) in profiles.into_iter().enumerate() {
             let mut places = Vec::with_capacity(profile.paths.len());
             for path in &profile.paths {
                 let caller = path.caller.map_or(0, |caller| places[caller]);

@@ -25,7 +25,12 @@ pub(super) fn of_phase(history: &History, number: usize, phase: &[SeriesHistory]
     let title = heading(history, first);
     let mut chart = Chart {
         schema: Chart::SCHEMA,
-        name: format!("history-{metric}-{}-{}", history.by, number + 1),
+        name: format!(
+            "history-{}-{}-{}",
+            terms::slug(metric.as_str()),
+            history.by,
+            number + 1
+        ),
         kind: Kind::History,
         lab: None,
         workload: Some(first.workload.clone()),

@@ -27,6 +27,18 @@ pub enum NoHistory {
          docs/history.md"
     )]
     NoFigures { metric: FigureName },
+    /// The selected cells have no profile.
+    #[error(
+        "the selected runs have no profile: fsdyno why RUN A B PHASE --functions, or fsdyno compare RUN RUN \
+         --functions PHASE, measures and stores them, in virtual time"
+    )]
+    NoProfiles,
+    /// No profile has the function.
+    #[error(
+        "no profile of the selected runs has the function `{function}`: fsdyno why RUN A B PHASE \
+         --functions --long lists all"
+    )]
+    NoFunction { function: String },
     /// No run has a commit.
     #[error(
         "no selected run has a commit. Add it with: fsdyno runs tag RUN commit-HASH, or use --by \
@@ -172,10 +184,14 @@ impl Collector {
         if self.series.is_empty() {
             if self.without_commit.is_empty() {
                 let metric = self.selection.metric().clone();
-                return Err(NoHistory::NoFigures { metric });
+                return Err(match metric.function() {
+                    Some(_) => NoHistory::NoProfiles,
+                    None => NoHistory::NoFigures { metric },
+                });
             }
             return Err(NoHistory::NoCommits);
         }
+        self.check_function()?;
         let places: Vec<(String, String)> = unique(
             self.series
                 .iter()
@@ -308,6 +324,22 @@ impl Collector {
             }
         }
         Ok(())
+    }
+
+    /// Rejects a function that no profile has. One that some have counts as zero in the others.
+    fn check_function(&self) -> Result<(), NoHistory> {
+        let metric = self.selection.metric();
+        let Some((function, _)) = metric.function() else {
+            return Ok(());
+        };
+        let all = self.series.iter().flat_map(|one| &one.observations);
+        let mut figures = all.filter_map(|one| one.figures.get(metric)).flatten();
+        if figures.any(|blocks| *blocks > 0.0) {
+            return Ok(());
+        }
+        Err(NoHistory::NoFunction {
+            function: terms::printable(function),
+        })
     }
 
     /// The conditions that distinguish a series from others of the same contender and phase.

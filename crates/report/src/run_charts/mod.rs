@@ -8,8 +8,10 @@ mod samples;
 mod scaling;
 mod throughput;
 
-use crate::charts::{Chart, Kind};
+use crate::charts::flame::Flame;
+use crate::charts::{Chart, Kind, Picture};
 use crate::comparison::{Comparison, Comparisons, Lab, PhaseTable, labs};
+use crate::functions;
 use crate::terms;
 use fsdyno_model::ResultSet;
 
@@ -37,6 +39,12 @@ pub enum NoChart {
         typed: String,
         known: String,
     },
+    /// The run has no profiles.
+    #[error(
+        "the run {run} has no profile of the selected contenders and phases, or no process slept. fsdyno why \
+         {run} A B PHASE --functions measures and stores profiles of A and B, in virtual time"
+    )]
+    NoProfile { run: String },
     /// The selection has no figures.
     #[error("there is nothing to draw of the run {run}: no requested cell was measured")]
     Nothing { run: String },
@@ -69,7 +77,7 @@ impl Place<'_> {
             phase.clone(),
         ];
         let parts = parts.into_iter().chain([self.lab.clone()]).flatten();
-        let slugs: Vec<String> = parts.map(|part| slug(&part)).collect();
+        let slugs: Vec<String> = parts.map(|part| terms::slug(&part)).collect();
         Chart {
             schema: Chart::SCHEMA,
             name: slugs.join("-"),
@@ -91,18 +99,37 @@ impl Place<'_> {
     }
 }
 
-/// All charts of a run, or of a part of it.
-pub fn of_run(set: &ResultSet, filter: &Filter) -> Result<Vec<Chart>, NoChart> {
+/// All charts of a run, or of a part of it, and the flame graphs of its profiles.
+pub fn of_run(set: &ResultSet, filter: &Filter) -> Result<Vec<Picture>, NoChart> {
     check(set, filter)?;
     let comparisons = Comparisons::of(set);
     let charts = of_labs(set, &comparisons, filter).into_iter().flatten();
-    let charts: Vec<Chart> = charts.collect();
-    if charts.is_empty() {
+    let mut pictures: Vec<Picture> = charts.map(Picture::Chart).collect();
+    pictures.extend(flames(set, filter).into_iter().map(Picture::Flame));
+    make_unique(
+        &mut pictures
+            .iter_mut()
+            .map(Picture::name_mut)
+            .collect::<Vec<_>>(),
+    );
+    if pictures.is_empty() {
         return Err(NoChart::Nothing {
             run: set.run.id.clone(),
         });
     }
-    Ok(charts)
+    Ok(pictures)
+}
+
+fn flames(set: &ResultSet, filter: &Filter) -> Vec<Flame> {
+    let takes = |label: &str| filter.takes_contender(label);
+    let flames = functions::flames(set, takes, |workload, phase| filter.takes(workload, phase));
+    let named = flames.into_iter().map(|(workload, phase, mut flame)| {
+        let parts = [flame.kind.name(), &workload, &phase].into_iter();
+        let parts = parts.chain(flame.contenders.iter().map(String::as_str));
+        flame.name = parts.map(terms::slug).collect::<Vec<_>>().join("-");
+        flame
+    });
+    named.collect()
 }
 
 /// All charts of each lab of a run.
@@ -116,20 +143,18 @@ fn of_labs(set: &ResultSet, comparisons: &Comparisons, filter: &Filter) -> Vec<V
     let mut charts: Vec<Vec<Chart>> = both
         .map(|(comparison, (_, share))| of_lab(comparison, share, filter))
         .collect();
-    make_unique(&mut charts.iter_mut().flatten().collect::<Vec<_>>());
+    let names = charts.iter_mut().flatten().map(|chart| &mut chart.name);
+    make_unique(&mut names.collect::<Vec<_>>());
     charts
 }
 
 /// The charts of one lab, from its share of the run.
 fn of_lab(comparison: &Comparison, share: &ResultSet, filter: &Filter) -> Vec<Chart> {
     let labels = comparison.contenders.iter();
-    let wanted = &filter.contenders;
     let place = Place {
         comparison,
         share,
-        shown: labels
-            .map(|label| wanted.is_empty() || wanted.contains(label))
-            .collect(),
+        shown: labels.map(|label| filter.takes_contender(label)).collect(),
         lab: comparison.lab.as_ref().map(Lab::heading),
     };
     let mut charts = Vec::new();
@@ -153,14 +178,23 @@ fn of_lab(comparison: &Comparison, share: &ResultSet, filter: &Filter) -> Vec<Ch
 }
 
 /// The charts with these names: the name of a chart, or of a kind, which selects all of it.
-pub fn choose(run: &str, charts: Vec<Chart>, names: &[String]) -> Result<Vec<Chart>, NoChart> {
+pub fn choose(run: &str, charts: Vec<Picture>, names: &[String]) -> Result<Vec<Picture>, NoChart> {
     if names.is_empty() {
         return Ok(charts);
     }
-    let meant = |chart: &Chart, name: &String| chart.name == *name || chart.kind.name() == name;
+    let meant =
+        |chart: &Picture, name: &String| chart.name() == name || chart.kind().name() == name;
     for typed in names {
         if !charts.iter().any(|chart| meant(chart, typed)) {
-            let known: Vec<String> = charts.iter().map(|chart| chart.name.clone()).collect();
+            if [Kind::Flame, Kind::Sleep]
+                .iter()
+                .any(|kind| kind.name() == typed)
+            {
+                return Err(NoChart::NoProfile {
+                    run: run.to_owned(),
+                });
+            }
+            let known: Vec<String> = charts.iter().map(|one| one.name().to_owned()).collect();
             return Err(NoChart::Unknown {
                 run: run.to_owned(),
                 what: "chart",
@@ -169,11 +203,16 @@ pub fn choose(run: &str, charts: Vec<Chart>, names: &[String]) -> Result<Vec<Cha
             });
         }
     }
-    let wanted = |chart: &Chart| names.iter().any(|name| meant(chart, name));
+    let wanted = |chart: &Picture| names.iter().any(|name| meant(chart, name));
     Ok(charts.into_iter().filter(wanted).collect())
 }
 
 impl Filter {
+    /// Whether that contender is selected.
+    fn takes_contender(&self, label: &str) -> bool {
+        self.contenders.is_empty() || self.contenders.iter().any(|wanted| wanted == label)
+    }
+
     /// Whether that phase is selected.
     fn takes(&self, workload: &str, phase: &str) -> bool {
         let is = |wanted: &Option<String>, name: &str| wanted.as_ref().is_none_or(|w| w == name);
@@ -215,28 +254,15 @@ fn check(set: &ResultSet, filter: &Filter) -> Result<(), NoChart> {
     Ok(())
 }
 
-/// Letters, digits and single dashes: valid in a file name and as the id of an element.
-fn slug(text: &str) -> String {
-    let mut slug = String::with_capacity(text.len());
-    for c in text.chars() {
-        if c.is_ascii_alphanumeric() {
-            slug.push(c.to_ascii_lowercase());
-        } else if !slug.is_empty() && !slug.ends_with('-') {
-            slug.push('-');
-        }
-    }
-    slug.trim_end_matches('-').to_owned()
-}
-
-/// Numbers charts with a name that an earlier chart has.
-fn make_unique(charts: &mut [&mut Chart]) {
-    for at in 1..charts.len() {
-        let (before, rest) = charts.split_at_mut(at);
-        let taken = |name: &str| before.iter().any(|chart| chart.name == name);
-        let name = rest[0].name.clone();
+/// Numbers the names that an earlier chart has.
+fn make_unique(names: &mut [&mut String]) {
+    for at in 1..names.len() {
+        let (before, rest) = names.split_at_mut(at);
+        let taken = |name: &String| before.iter().any(|one| *one == name);
+        let name = rest[0].clone();
         let mut number = 2;
-        while taken(&rest[0].name) {
-            rest[0].name = format!("{name}-{number}");
+        while taken(rest[0]) {
+            *rest[0] = format!("{name}-{number}");
             number += 1;
         }
     }

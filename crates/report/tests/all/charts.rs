@@ -1,9 +1,10 @@
 //! Charts as drawings, pictures and values, with hostile input.
 
 use crate::fixture::{self, empty, many, mixed_labs, one_phase, repeated, single};
+use fsdyno_model::profile::{CallPath, PathWork, Profile};
 use fsdyno_model::{Bytes, LatencyDistribution, Nanos, Progress, ResultSet, Slice};
 use fsdyno_report::charts::svg::{Appearance, Theme, render};
-use fsdyno_report::charts::{Axis, Chart, Kind, Mark, Scale, png as pictures};
+use fsdyno_report::charts::{Axis, Chart, Kind, Mark, Picture, Scale, png as pictures};
 use fsdyno_report::run_charts::{Filter, NoChart, choose, of_run};
 use fsdyno_report::{Format, Options};
 use resvg::usvg::roxmltree::{Document, Node};
@@ -14,13 +15,20 @@ const PAGE: Appearance = Appearance {
 };
 
 fn all(set: &ResultSet) -> Vec<Chart> {
-    of_run(set, &Filter::default()).unwrap()
+    only_charts(of_run(set, &Filter::default()).unwrap())
+}
+
+fn only_charts(pictures: Vec<Picture>) -> Vec<Chart> {
+    let charts = pictures.into_iter().filter_map(|picture| match picture {
+        Picture::Chart(chart) => Some(chart),
+        Picture::Flame(_) => None,
+    });
+    charts.collect()
 }
 
 fn one(set: &ResultSet, name: &str) -> Chart {
-    choose("run", all(set), &[name.to_owned()])
-        .unwrap()
-        .remove(0)
+    let pictures = of_run(set, &Filter::default()).unwrap();
+    only_charts(choose("run", pictures, &[name.to_owned()]).unwrap()).remove(0)
 }
 
 /// A run of one phase with an engine that reports latencies and throughput over time.
@@ -194,13 +202,14 @@ fn a_picture_has_its_width_and_its_text_and_is_deterministic() {
 #[test]
 fn characters_missing_in_the_font_are_named_and_kept_in_the_svg() {
     let chart = one(&many(), "overview");
-    let lacking = pictures::lacking(&chart);
+    let lacking = pictures::lacking(&Picture::Chart(chart.clone()));
     assert!(
         lacking.contains('日') && !lacking.contains('m'),
         "{lacking}"
     );
     assert!(render(&chart, PAGE).contains("日本語"));
-    assert_eq!(pictures::lacking(&one(&repeated(), "overview")), "");
+    let chart = Picture::Chart(one(&repeated(), "overview"));
+    assert_eq!(pictures::lacking(&chart), "");
 }
 
 #[test]
@@ -221,7 +230,7 @@ fn a_run_without_figures_is_rejected_and_one_figure_has_no_interval() {
 #[test]
 fn unknown_names_are_rejected_with_the_known_ones() {
     let run = fixture::run();
-    let charts = all(&run);
+    let charts = of_run(&run, &Filter::default()).unwrap();
     let error = choose("r", charts.clone(), &["overwiev".into()]).unwrap_err();
     assert!(
         error.to_string().contains("overview, samples-tree-copy"),
@@ -249,7 +258,7 @@ fn unknown_names_are_rejected_with_the_known_ones() {
         assert!(error.contains(known), "{error}");
     }
     let filter = with(Some("tree"), Some("copy"), &["xfs"]);
-    let charts = of_run(&run, &filter).unwrap();
+    let charts = only_charts(of_run(&run, &filter).unwrap());
     assert!(charts.iter().all(|chart| chart.drawn() == [1]));
     let names: Vec<&str> = charts.iter().map(|chart| chart.name.as_str()).collect();
     assert_eq!(
@@ -266,6 +275,95 @@ fn unknown_names_are_rejected_with_the_known_ones() {
     assert!(
         svg.contains("0.78\u{d7}") && svg.contains("ratios to ext4"),
         "{svg}"
+    );
+}
+
+/// A run whose first cells of two contenders have a profile.
+fn profiled() -> ResultSet {
+    let mut set = one_phase(&["ext4", "xfs"], &[&[1000], &[700]]);
+    for record in &mut set.cells {
+        let contender = record.cell.contender;
+        let path = |caller, function, blocks| CallPath {
+            caller,
+            function,
+            own: PathWork {
+                blocks,
+                ..PathWork::default()
+            },
+        };
+        record.samples[0].profile = Some(Profile {
+            functions: ["processes", "vfs_mkdir", "<b>"].map(str::to_owned).into(),
+            sources: vec![String::new(); 3],
+            paths: vec![
+                path(None, 0, 0),
+                path(Some(0), 1, 1000),
+                path(Some(1), 2, 500 * u64::from(contender)),
+            ],
+            lost: 0,
+        });
+    }
+    set
+}
+
+#[test]
+fn stored_profiles_are_drawn_as_flame_graphs_of_each_contender_and_of_their_difference() {
+    let pictures = of_run(&profiled(), &Filter::default()).unwrap();
+    let flames = choose("r", pictures, &["flame".to_owned()]).unwrap();
+    let names: Vec<&str> = flames.iter().map(Picture::name).collect();
+    assert_eq!(
+        names,
+        [
+            "flame-tree-copy-ext4",
+            "flame-tree-copy-xfs",
+            "flame-tree-copy-ext4-xfs"
+        ]
+    );
+    for appearance in [
+        PAGE,
+        Appearance {
+            theme: Theme::Dark,
+            ..PAGE
+        },
+    ] {
+        let svg = flames[2].svg(appearance);
+        let xml = Document::parse(&svg).unwrap();
+        let titles = xml.descendants().filter(|node| node.has_tag_name("title"));
+        let titles: Vec<&str> = titles.filter_map(|node| node.text()).collect();
+        assert_eq!(
+            titles[1..],
+            [
+                "processes: ext4 1,000 blocks (0 its own), xfs 1,500 (0 its own)",
+                "vfs_mkdir: ext4 1,000 blocks (1,000 its own), xfs 1,500 (1,000 its own)",
+                "<b>: ext4 0 blocks (0 its own), xfs 500 (500 its own)"
+            ]
+        );
+    }
+    assert!(
+        pictures::of_svg(
+            &flames[0].svg(Appearance {
+                theme: Theme::Light,
+                ..PAGE
+            }),
+            1.0
+        )
+        .is_ok()
+    );
+    let only = Filter {
+        contenders: vec!["xfs".to_owned()],
+        ..Filter::default()
+    };
+    let alone = choose(
+        "r",
+        of_run(&profiled(), &only).unwrap(),
+        &["flame".to_owned()],
+    )
+    .unwrap();
+    assert_eq!(alone.len(), 1);
+    let without = of_run(&fixture::run(), &Filter::default()).unwrap();
+    let error = choose("r", without, &["flame".to_owned()]).unwrap_err();
+    assert!(
+        error.to_string().contains("r A B PHASE --functions"),
+        "{error}"
     );
 }
 
@@ -290,12 +388,7 @@ fn many_samples_are_drawn_in_bins_with_a_note() {
         (0..BLOCKS).map(|block| slow + noise(block)).collect()
     };
     let set = one_phase(&["ext4", "xfs"], &[&times(900), &times(700)]);
-    let charts = all(&set);
-    let named = |name: &str| {
-        choose("r", charts.clone(), &[name.to_owned()])
-            .unwrap()
-            .remove(0)
-    };
+    let named = |name: &str| one(&set, name);
     let chart = named("samples-tree-copy");
     assert!(
         chart.notes[0].contains("More than 120 samples"),

@@ -1,6 +1,7 @@
 //! Histories of several runs: points, steps, the counters that moved with them, and every format.
 
 use crate::fixture;
+use fsdyno_model::profile::{CallPath, PathWork, Profile};
 use fsdyno_model::{DeviceUse, DiskTime, FigureName, ModelDisk, ResultSet};
 use fsdyno_report::charts::svg::{Appearance, Theme, render};
 use fsdyno_report::history::{By, Collector, History, NoHistory, Selection, SeriesHistory, charts};
@@ -238,6 +239,83 @@ fn names_select_contenders_and_phases_and_wrong_ones_are_refused() {
         error.to_string().contains("no figure of `blocks`"),
         "{error}"
     );
+}
+
+#[test]
+fn the_blocks_of_a_function_have_a_history_in_the_runs_with_its_profile() {
+    let mut sets = kernels();
+    // Only the last run has no profile; the first one, of 6.12, has no such function.
+    for (set, blocks) in sets.iter_mut().zip([None, Some(100), Some(150)]) {
+        let path = |caller, function, blocks| CallPath {
+            caller,
+            function,
+            own: PathWork {
+                blocks,
+                ..PathWork::default()
+            },
+        };
+        let mut profile = Profile {
+            functions: ["processes", "ext4_mkdir", "find"]
+                .map(str::to_owned)
+                .into(),
+            sources: vec![String::new(); 3],
+            paths: vec![path(None, 0, 7)],
+            lost: 0,
+        };
+        if let Some(blocks) = blocks {
+            profile.paths.push(path(Some(0), 1, blocks));
+            profile.paths.push(path(Some(1), 2, 11));
+        }
+        set.cells[0].samples[0].profile = Some(profile);
+    }
+    let followed = |function, all| {
+        let selection = Selection {
+            metric: Some(FigureName::of_function(function, all)),
+            ..Selection::default()
+        };
+        history(&sets, selection)
+    };
+    let figures = |history: &History| -> Vec<(String, f64)> {
+        let [ext4] = &history.series[..] else {
+            panic!("{history:?}");
+        };
+        let points = ext4.points.iter();
+        points
+            .map(|point| (point.label.clone(), point.figure))
+            .collect()
+    };
+    let own = followed("ext4_mkdir", false).unwrap();
+    let at = |label: &str, figure| (label.to_owned(), figure);
+    assert_eq!(
+        figures(&own),
+        [at("6.1.3", 100.0), at("6.9.0", 150.0), at("6.12.1", 0.0)]
+    );
+    let shown = text(&own, Format::Terminal, 80);
+    assert!(
+        shown.contains("6.1.3 -> 6.9.0") && shown.contains("the kernel blocks of ext4_mkdir"),
+        "{shown}"
+    );
+    assert!(
+        own.series[0].exact && own.series[0].steps.len() == 2,
+        "{own:?}"
+    );
+    let name = &charts(&own)[0].name;
+    assert_eq!(name, "history-blocks-in-ext4-mkdir-kernel-1");
+    let all = followed("ext4_mkdir", true).unwrap();
+    assert_eq!(
+        figures(&all),
+        [at("6.1.3", 111.0), at("6.9.0", 161.0), at("6.12.1", 0.0)]
+    );
+    let error = followed("ext4_rmdir", false).unwrap_err().to_string();
+    assert!(error.contains("has the function `ext4_rmdir`"), "{error}");
+    sets.iter_mut()
+        .for_each(|set| set.cells[0].samples[0].profile = None);
+    let selection = Selection {
+        metric: Some(FigureName::of_function("ext4_mkdir", false)),
+        ..Selection::default()
+    };
+    let error = history(&sets, selection).unwrap_err().to_string();
+    assert!(error.contains("have no profile: fsdyno why"), "{error}");
 }
 
 #[test]

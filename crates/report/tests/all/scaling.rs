@@ -4,7 +4,7 @@ use crate::fixture::one_phase;
 use crate::{text, wide};
 use fsdyno_model::{Better, Figure, ResultSet};
 use fsdyno_report::Format;
-use fsdyno_report::charts::{Chart, Mark};
+use fsdyno_report::charts::{Chart, Mark, Picture};
 use fsdyno_report::run_charts::{Filter, choose, of_run};
 
 /// Two contenders, two blocks, with 1, 2 and 4 workers. The second does not scale, and has no
@@ -69,7 +69,7 @@ fn a_chart_has_a_line_per_contender_and_intervals_from_six_repeats_on() {
     let mut set = set();
     let charts = of_run(&set, &Filter::default()).unwrap();
     let charts = choose("r", charts, &["scaling".to_owned()]).unwrap();
-    let [chart] = &charts[..] else {
+    let [Picture::Chart(chart)] = &charts[..] else {
         panic!("{charts:?}");
     };
     let lines = |chart: &Chart, contender: usize| -> Vec<Vec<(f64, f64)>> {
@@ -102,7 +102,10 @@ fn a_chart_has_a_line_per_contender_and_intervals_from_six_repeats_on() {
     }
     let charts = of_run(&set, &Filter::default()).unwrap();
     let charts = choose("r", charts, &["scaling".to_owned()]).unwrap();
-    let six = lines(&charts[0], 0);
+    let [Picture::Chart(chart)] = &charts[..] else {
+        panic!("{charts:?}");
+    };
+    let six = lines(chart, 0);
     assert_eq!(six.len(), 4, "three intervals and the line");
     assert!(six[0][0].1 < 1050.0 && six[0][1].1 > 1050.0, "{six:?}");
 }

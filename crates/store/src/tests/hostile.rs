@@ -417,6 +417,22 @@ fn a_value_out_of_range_is_refused_with_its_run_cell_and_field() {
             "samples.return_ns: its values add up",
         ),
         (
+            number("samples[0].profile.paths[1].caller", "1"),
+            "cell 0: profile: call path 1 is invalid",
+        ),
+        (
+            number("samples[0].profile.paths[0].function", "2"),
+            "cell 0: profile: call path 0 is invalid",
+        ),
+        (
+            set("samples[0].profile.sources", "[]"),
+            "cell 0: profile: its functions do not",
+        ),
+        (
+            number("samples[0].profile.functions[0]", "char(27)"),
+            "cell 0: profile: the name of a function",
+        ),
+        (
             number("samples[0].phase", "77"),
             "cell 0: the plan has no such phase",
         ),

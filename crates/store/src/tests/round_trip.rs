@@ -70,6 +70,27 @@ fn a_cell_is_recorded_once() {
 }
 
 #[test]
+fn a_profile_is_added_to_a_recorded_sample_and_to_no_other() {
+    let work_dir = WorkDir::new();
+    let mut store = work_dir.open();
+    store.begin(&specimen::run("r", 1)).unwrap();
+    let cells = [specimen::measured(0), specimen::measured(1)];
+    for cell in &cells {
+        store.record("r", cell).unwrap();
+    }
+    let profile = specimen::profile();
+    store.add_profile("r", 1, 1, &profile).unwrap();
+    let mut expected = cells.clone();
+    assert_eq!(expected[1].samples[1].profile, None);
+    expected[1].samples[1].profile = Some(profile.clone());
+    assert_eq!(store.load("r").unwrap().cells, expected);
+    for (cell, at) in [(7, 0), (1, 9)] {
+        assert!(store.add_profile("r", cell, at, &profile).is_err());
+    }
+    assert_eq!(store.load("r").unwrap().cells, expected);
+}
+
+#[test]
 fn an_unknown_run_is_refused_by_name() {
     let work_dir = WorkDir::new();
     let mut store = work_dir.open();
@@ -262,6 +283,7 @@ fn a_run_is_read_without_what_a_report_of_its_figures_does_not_need() {
     expected.commands.clear();
     for sample in &mut expected.samples {
         sample.progress = None;
+        sample.profile = None;
     }
     let cells = |detail, id| work_dir.open().load_in(detail, id).unwrap().cells;
     assert_eq!(cells(Detail::All, "r"), std::slice::from_ref(&whole));

@@ -2,6 +2,7 @@
 //! The tests of the store and the fuzz target `store_rows` use them.
 
 use fsdyno_model::disk_use::{Causes, Tallied, Work};
+use fsdyno_model::profile::{CallPath, PathWork, Profile};
 use fsdyno_model::provenance::DeviceFacts;
 use fsdyno_model::{
     Better, Bytes, CacheEvidence, CacheLoss, CacheState, Cell, CellRecord, ClassCount,
@@ -313,7 +314,27 @@ pub(crate) fn sample(phase: u32) -> Sample {
             system_ns: Nanos(next()),
             device_ns: Some(Nanos(next())),
         }),
+        profile: Some(profile()),
         warnings: vec![Warning::new(WarningKind::TooShort, ODD, "make it longer")],
+    }
+}
+
+/// A function that calls itself.
+pub(crate) fn profile() -> Profile {
+    let path = |caller, blocks| CallPath {
+        caller,
+        function: usize::from(caller.is_some()),
+        own: PathWork {
+            blocks,
+            slept_ns: 3 * blocks,
+            ..PathWork::default()
+        },
+    };
+    Profile {
+        functions: vec!["processes".to_owned(), "ext4_mkdir".to_owned()],
+        sources: vec![String::new(), "fs/ext4/namei".to_owned()],
+        paths: vec![path(None, 0), path(Some(0), 7), path(Some(1), 5)],
+        lost: 1,
     }
 }
 
@@ -419,6 +440,7 @@ pub(crate) fn measured(index: u32) -> CellRecord {
         kernel: Vec::new(),
         observed: None,
         probe: None,
+        profile: None,
         warnings: Vec::new(),
         ..sample(1)
     };

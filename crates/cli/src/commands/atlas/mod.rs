@@ -14,6 +14,7 @@ use clap::{Args, Subcommand};
 use fsdyno_files::input;
 use fsdyno_model::{KernelChoice, Nanos, Shard, printable};
 use fsdyno_report::atlas::{Atlas, AtlasDiff};
+use fsdyno_report::charts::Picture;
 use fsdyno_report::{Options, render_atlas, render_atlas_diff};
 use fsdyno_run::atlas::AtlasQuestion;
 use fsdyno_run::options::{self, RunOptions};
@@ -194,7 +195,7 @@ fn show(args: &ShowArgs) -> Result<Code, CliError> {
         }
         OutputFormat::Chart(format) => {
             let drawing = args.picture.drawing(format, existing);
-            drawing.write(&[answers.chart()], args.output.as_deref())?;
+            drawing.write(&[Picture::Chart(answers.chart())], args.output.as_deref())?;
         }
     }
     Ok(found)

@@ -313,7 +313,7 @@ fn functions(
     [one.label, other.label] = commits.map(|commit| short(commit).to_owned());
     let run = format!("{} and {}", runs[0], runs[1]);
     let pair = [(&sets[0], &one), (&sets[1], &other)];
-    match profiling::compare(&run, pair, here.stop) {
+    match profiling::compare(&run, pair, here.store, here.stop) {
         Ok(functions) => Ok(functions_text(&functions)),
         Err(error) if error.code == Code::Interrupted => Err(error),
         Err(error) => Ok(format!(

@@ -1,4 +1,4 @@
-//! `why --functions`: repeats two cells of a run in virtual time with a profile of their kernel.
+//! `why --functions`: compares the profiles of two cells of a run.
 
 use super::WhyArgs;
 use crate::commands::profiling;
@@ -7,10 +7,14 @@ use crate::exit::CliError;
 use crate::output;
 use fsdyno_host::signals;
 use fsdyno_model::ResultSet;
+use fsdyno_report::charts::svg::{self, Appearance, Theme};
 use fsdyno_report::functions::flame::Measure;
 use fsdyno_report::functions::{Functions, firefox, flame, repeated};
 use fsdyno_report::{Format, Options};
 use std::path::Path;
+
+/// The width of a flame graph, pixels.
+const WIDTH: u32 = 1220;
 
 /// What a file of the functions holds.
 type Picture = fn(&Functions) -> Result<Vec<u8>, CliError>;
@@ -30,7 +34,7 @@ const PICTURES: [(&str, Picture); 5] = [
     }),
 ];
 
-pub fn functions(args: &WhyArgs, set: &ResultSet) -> Result<(), CliError> {
+pub fn functions(args: &WhyArgs, set: &ResultSet, store: &Path) -> Result<(), CliError> {
     let file = args.output.as_deref();
     let file = file.map(|path| Ok::<_, CliError>((path, picture(path)?)));
     let file = file.transpose()?;
@@ -41,7 +45,7 @@ pub fn functions(args: &WhyArgs, set: &ResultSet) -> Result<(), CliError> {
     let pair = repeated(set, labels, args.phase.as_deref()).map_err(CliError::usage)?;
     let stop = signals::cancel_token()?;
     let pair = pair.each_ref().map(|one| (set, one));
-    let functions = profiling::compare(&set.run.id, pair, &stop)?;
+    let functions = profiling::compare(&set.run.id, pair, store, &stop)?;
     if let Some((path, picture)) = file {
         output::save(path, &picture(&functions)?, existing)?;
     }
@@ -67,9 +71,14 @@ fn picture(path: &Path) -> Result<Picture, CliError> {
 }
 
 fn flame_graph(functions: &Functions, measure: Measure) -> Result<Vec<u8>, CliError> {
-    let svg = flame::svg(functions, measure);
-    let svg = svg.ok_or_else(|| CliError::failure("no process slept: there is nothing to draw"))?;
-    Ok(svg.into_bytes())
+    let flame = flame::flame(functions, measure);
+    let flame =
+        flame.ok_or_else(|| CliError::failure("no process slept: there is nothing to draw"))?;
+    let appearance = Appearance {
+        width: WIDTH,
+        theme: Theme::Page,
+    };
+    Ok(svg::flame::render(&flame, appearance).into_bytes())
 }
 
 fn page(functions: &Functions) -> Result<Vec<u8>, CliError> {

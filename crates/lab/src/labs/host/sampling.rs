@@ -95,6 +95,7 @@ pub(super) fn measure(
         kernel,
         observed,
         probe,
+        profile: None,
         warnings: measured.warnings,
     };
     sample.fragmentation = fragmentation::after(executor, job, phase)?;

@@ -2,9 +2,10 @@
 //! picture contains the colours of a theme.
 //!
 //! This module draws the frame around the panels of a chart. Rows are in `rows`, lines in `lines`,
-//! axes in `scale`, elements and text in `canvas`, colours in [`theme`].
+//! axes in `scale`, elements and text in `canvas`, colours in [`theme`], flame graphs in [`flame`].
 
 mod canvas;
+pub mod flame;
 mod lines;
 mod rows;
 mod scale;

@@ -70,6 +70,16 @@ pub(super) fn standalone(theme: Theme) -> String {
     rules
 }
 
+/// Paper, ink and soft ink of a flame graph as a standalone picture; none for a page.
+pub(super) fn of_flame(theme: Theme) -> Option<[&'static str; 3]> {
+    let colours = match theme {
+        Theme::Page => return None,
+        Theme::Light => &LIGHT,
+        Theme::Dark => &DARK,
+    };
+    Some([colours.paper, colours.ink, colours.soft])
+}
+
 /// The rules of a page, for both themes. `dark` is the condition of the dark theme, for example
 /// `@media screen and (prefers-color-scheme: dark)`.
 pub fn of_page(dark: &str) -> String {

@@ -7,7 +7,7 @@ mod filters;
 mod table;
 
 use super::cells::{Style, Symbols};
-use crate::charts::svg::theme;
+use crate::charts::svg::{Appearance, Theme, flame, theme};
 use crate::document::{
     Block, Cell, Document, Fold, Item, Mark, Medium, Section, Share, ShareColour, Shares, Span,
     Table, Text, Tone, visit,
@@ -28,6 +28,9 @@ const SYMBOLS: Symbols = Symbols {
 
 /// The classes of the series colours.
 const SERIES: [&str; theme::STYLES] = ["s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7"];
+
+/// The width of a flame graph, pixels.
+const FLAME_WIDTH: u32 = 1220;
 
 const STYLE: &str = include_str!("../../../data/report.css");
 /// The script of reports.
@@ -230,7 +233,12 @@ impl Page {
                     self.drawings.write(&mut self.html, chart);
                 }
             }
-            Block::Flame(svg) => {
+            Block::Flame(flame) => {
+                let appearance = Appearance {
+                    width: FLAME_WIDTH,
+                    theme: Theme::Page,
+                };
+                let svg = flame::render(flame, appearance);
                 let _ = writeln!(self.html, "<figure class=\"functions\">\n{svg}</figure>");
             }
             Block::Code(text) => {
