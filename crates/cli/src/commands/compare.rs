@@ -59,7 +59,7 @@ pub fn compare(args: &CompareArgs, store: &Path) -> Result<Code, CliError> {
     let store = Store::open_existing_read_only(store)?;
     let load = |name: &String| -> Result<ResultSet, CliError> {
         let id = store.resolve(name)?;
-        Ok(store.load_in(Detail::Latencies, &id)?)
+        Ok(store.load_with_variants(Detail::Latencies, &id)?)
     };
     let sets: Vec<ResultSet> = args.runs.iter().map(load).collect::<Result<_, _>>()?;
     let Some((base, others)) = sets.split_first() else {
