@@ -55,7 +55,7 @@ pub use proportion::proportion_interval;
 pub use ranks::{MIN_RANKED, chance_of_order, midranks, rank_correlation};
 pub use repeats::{Modes, dependence, modes};
 pub use series::{Drift, OUTLYING, drift, outliers};
-pub use table::{Verdicts, best_set, judge_table, open_in};
+pub use table::{Verdicts, best_set, in_both, judge_table, open_in};
 pub use tiers::{rank_intervals, tiers};
 pub use times::{Times, cost, costs};
 pub use verdict::{

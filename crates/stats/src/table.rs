@@ -17,10 +17,7 @@ impl Verdicts {
     /// The verdicts that these are also; a pair with another verdict there is inconclusive.
     #[must_use]
     pub fn also(&self, other: &Self) -> Self {
-        let both = |(one, other): (&Option<Verdict>, &Option<Verdict>)| match (one, other) {
-            (Some(one), Some(other)) if one != other => Some(Verdict::Inconclusive),
-            _ => one.and(*other),
-        };
+        let both = |(one, other): (&Option<Verdict>, &Option<Verdict>)| in_both(*one, *other);
         let rows = self.0.iter().zip(&other.0);
         let row = |(one, other): (&Vec<_>, &Vec<_>)| one.iter().zip(other).map(both).collect();
         Self(rows.map(row).collect())
@@ -97,6 +94,14 @@ pub fn judge_table(lines: &[&Times], rule: &Rule) -> Vec<Verdicts> {
         table[line].0[other][one] = verdict.map(Verdict::turned);
     }
     table
+}
+
+/// The verdict that holds in two cases; inconclusive if each has another one.
+pub fn in_both(one: Option<Verdict>, other: Option<Verdict>) -> Option<Verdict> {
+    match (one, other) {
+        (Some(one), Some(other)) if one != other => Some(Verdict::Inconclusive),
+        _ => one.and(other),
+    }
 }
 
 /// Marks for each line the contenders that need more repeats: both of a comparison that is neither

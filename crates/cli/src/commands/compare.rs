@@ -64,7 +64,7 @@ pub fn compare(args: &CompareArgs, path: &Path) -> Result<Code, CliError> {
     };
     let load = |name: &String| -> Result<ResultSet, CliError> {
         let id = store.resolve(name)?;
-        Ok(store.load_in(detail, &id)?)
+        Ok(store.load_with_variants(detail, &id)?)
     };
     let sets: Vec<ResultSet> = args.runs.iter().map(load).collect::<Result<_, _>>()?;
     let Some((base, others)) = sets.split_first() else {

@@ -11,6 +11,7 @@ use fsdyno_model::FigureName;
 use fsdyno_report::charts::Picture;
 use fsdyno_report::history::{self, By, Collector, Selection};
 use fsdyno_report::{Options, render_history};
+use fsdyno_run::user_code;
 use fsdyno_store::{Detail, Store};
 use std::convert::Infallible;
 use std::path::{Path, PathBuf};
@@ -100,7 +101,11 @@ pub fn history(args: &HistoryArgs, store: &Path) -> Result<(), CliError> {
     let mut collector = Collector::new(selection);
     for run in store.runs()?.iter().rev() {
         if args.tag.as_ref().is_none_or(|tag| run.tags.contains(tag)) {
-            collector.add(&store.load_in(detail, &run.id)?, &run.tags);
+            let mut set = store.load_in(detail, &run.id)?;
+            if user_code::plan(&run.id, &set.run.plan).is_some() {
+                set.variants = store.variants(&run.id)?;
+            }
+            collector.add(&set, &run.tags);
         }
     }
     let history = collector.finish().map_err(CliError::usage)?;

@@ -20,7 +20,7 @@ pub const ROWS: [usize; 6] = [24, 16, 10, 6, 4, 2];
 pub fn document(comparison: &RunComparison, checked: &[Checked<'_>], rows: usize) -> Document {
     let title = format!("{} compared with {}", comparison.run, comparison.base);
     let mut document = Document::new(title);
-    document.lead = vec![answer(comparison).into()];
+    document.lead = vec![(answer(comparison) + &user_code(comparison)).into()];
     document.blocks.push(Block::warnings(&comparison.warnings));
     document.blocks.extend(differences(comparison, rows));
     if comparison.lines.is_empty() {
@@ -103,6 +103,23 @@ fn answer(comparison: &RunComparison) -> String {
     if open > 0 {
         let verb = if open == 1 { "is" } else { "are" };
         let _ = write!(text, "; {open} {verb} inconclusive");
+    }
+    text + "."
+}
+
+/// How the verdicts depend on user code; empty if all code is counted.
+fn user_code(comparison: &RunComparison) -> String {
+    let lines = comparison.lines.iter();
+    if lines.clone().all(|line| line.user_code.is_none()) {
+        return String::new();
+    }
+    let mut text =
+        " User code is not counted: verdicts hold with none and with all of it, as measured \
+                    on the host"
+            .to_owned();
+    let dependent = lines.filter(|line| line.depends_on_user_code).count();
+    if dependent > 0 {
+        let _ = write!(text, "; {dependent} inconclusive would hold without it");
     }
     text + "."
 }

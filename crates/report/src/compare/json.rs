@@ -65,6 +65,8 @@ pub struct ComparedFigure {
     pub ratio_high: Option<f64>,
     /// The verdict on the other run; null with too few repeats.
     pub verdict: Option<RunVerdict>,
+    /// Whether the verdict is inconclusive only because virtual time does not count user code.
+    pub depends_on_user_code: bool,
     /// Whether both medians are times below the resolution (1 ms).
     pub negligible: bool,
 }
@@ -162,6 +164,7 @@ fn compared_figure(line: &Line) -> ComparedFigure {
         verdict: line
             .verdict
             .map(|one| RunVerdict::of(one, line.figure.is_time())),
+        depends_on_user_code: line.depends_on_user_code,
         negligible: line.is_negligible(),
     }
 }

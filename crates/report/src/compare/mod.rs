@@ -14,14 +14,15 @@ pub use document::{ROWS, document, figures};
 pub use json::{CheckedThreshold, ComparedFigure, ComparedRun, Comparisons, RunVerdict};
 pub use thresholds::{Checked, Threshold, ThresholdError, ThresholdResult, check, named};
 
+use crate::comparison::user_code::UserCode;
 use crate::comparison::warnings::about_work_of_run;
 use crate::lists::unique;
 use crate::resolution::{both_negligible, have_ratio};
 use crate::terms;
 use fsdyno_model::{Better, FigureLine, FigureName, Plan, ResultSet, Source};
 use fsdyno_stats::{
-    IndependentRatio, Rule, Verdict, cost, judge_all, judge_unpaired, median, ratio_paired,
-    ratio_unpaired,
+    IndependentRatio, Rule, Verdict, cost, in_both, judge_all, judge_unpaired, median,
+    ratio_paired, ratio_unpaired,
 };
 
 /// The smallest difference of a count that matters, unless the margin is smaller. Counts of work
@@ -75,8 +76,13 @@ pub struct Line {
     pub figures: Vec<f64>,
     /// Its ratio to the first, also of negligible times.
     pub ratio: Option<IndependentRatio>,
-    /// The verdict; `None` with too few repeats. Two negligible times are equivalent.
+    /// The verdict; `None` with too few repeats. Two negligible times are equivalent. One that does
+    /// not hold with none and with all user code is inconclusive.
     pub verdict: Option<Verdict>,
+    /// What all user code adds to the cost of a figure; none if it adds nothing.
+    pub user_code: Option<f64>,
+    /// Whether the verdict would be another one without user code.
+    pub depends_on_user_code: bool,
 }
 
 impl Line {
@@ -104,6 +110,19 @@ impl Line {
     fn costs(&self) -> (Vec<f64>, Vec<f64>) {
         let costs = |of: &[f64]| of.iter().map(|one| cost(self.better, *one)).collect();
         (costs(&self.figures), costs(&self.base))
+    }
+
+    /// The line with all user code in the figures of both runs.
+    fn with_user_code(&self) -> Self {
+        let added = self.user_code.unwrap_or_default();
+        // A cost of a cost is the figure.
+        let with = |figure: &f64| cost(self.better, cost(self.better, *figure) + added);
+        let all = |of: &[f64]| of.iter().map(with).collect();
+        Self {
+            base: all(&self.base),
+            figures: all(&self.figures),
+            ..self.clone()
+        }
     }
 
     /// The size of the difference: 0 for equal figures, the same for a ratio and its inverse.
@@ -151,19 +170,39 @@ impl RunComparison {
     /// which neither is better have no verdict.
     fn judge(&mut self, margin: f64, is_of_it: impl Fn(&Line) -> bool) {
         let is_of_it = |line: &Line| is_of_it(line) && line.better != Better::Neither;
-        let is_judged = |line: &Line| is_of_it(line) && !line.is_negligible();
-        let lines = self.lines.iter().filter(|line| is_judged(line));
-        let costs: Vec<(Vec<f64>, Vec<f64>)> = lines.map(Line::costs).collect();
-        let figures = costs.iter().map(|(these, base)| (&these[..], &base[..]));
-        let figures: Vec<(&[f64], &[f64])> = figures.collect();
-        let mut verdicts = self.verdicts(&figures, margin).into_iter();
+        let is_judged = |line: &&Line| is_of_it(line) && !line.is_negligible();
+        let lines: Vec<&Line> = self.lines.iter().filter(is_judged).collect();
+        let judged = self.bounded(&lines, |lines| {
+            let costs: Vec<(Vec<f64>, Vec<f64>)> = lines.iter().map(Line::costs).collect();
+            let figures = costs.iter().map(|(these, base)| (&these[..], &base[..]));
+            self.verdicts(&figures.collect::<Vec<_>>(), margin)
+        });
+        let mut judged = judged.into_iter();
         for line in self.lines.iter_mut().filter(|line| is_of_it(line)) {
-            line.verdict = if line.is_negligible() {
-                Some(Verdict::Equivalent)
-            } else {
-                verdicts.next().flatten()
-            };
+            if line.is_negligible() {
+                line.verdict = Some(Verdict::Equivalent);
+            } else if let Some([without, held]) = judged.next() {
+                line.verdict = held;
+                line.depends_on_user_code = held != without;
+            }
         }
+    }
+
+    /// The verdicts on lines without user code, and those that hold also with all of it.
+    fn bounded(
+        &self,
+        lines: &[&Line],
+        judge: impl Fn(&[Line]) -> Vec<Option<Verdict>>,
+    ) -> Vec<[Option<Verdict>; 2]> {
+        let as_measured: Vec<Line> = lines.iter().map(|line| (*line).clone()).collect();
+        let without = judge(&as_measured);
+        if lines.iter().all(|line| line.user_code.is_none()) {
+            return without.into_iter().map(|one| [one; 2]).collect();
+        }
+        let with_all: Vec<Line> = lines.iter().map(|line| line.with_user_code()).collect();
+        let both = without.into_iter().zip(judge(&with_all));
+        both.map(|(without, with_all)| [without, in_both(without, with_all)])
+            .collect()
     }
 
     /// The verdicts on a family of figures, each compared with others.
@@ -258,6 +297,10 @@ fn lines(base: &ResultSet, other: &ResultSet, paired: bool, figures: &[FigureNam
             if before.is_empty() || after.is_empty() {
                 continue;
             }
+            let code = [(base, line), (other, same)].map(|(set, of)| {
+                let code = UserCode::of(set, of.workload, of.phase)?;
+                code.cost(&of.figure, &of.unit, of.better)
+            });
             lines.push(Line {
                 contender: terms::printable(&contender.label),
                 workload: terms::printable(workload),
@@ -274,6 +317,8 @@ fn lines(base: &ResultSet, other: &ResultSet, paired: bool, figures: &[FigureNam
                 base: before,
                 figures: after,
                 verdict: None,
+                user_code: code.into_iter().flatten().max_by(f64::total_cmp),
+                depends_on_user_code: false,
             });
         }
     }

@@ -162,21 +162,23 @@ pub fn check<'a>(
         }
         checked.extend(of.map(|line| (threshold, line)));
     }
-    let moved: Vec<(Vec<f64>, &Vec<f64>)> = checked
-        .iter()
-        .map(|(threshold, line)| {
-            let limits = line.base.iter().map(|figure| figure * threshold.limit);
-            (limits.collect(), &line.figures)
-        })
-        .collect();
-    let family: Vec<(&[f64], &[f64])> = moved
-        .iter()
-        .map(|(limits, times)| (&times[..], &limits[..]))
-        .collect();
-    let verdicts = comparison.verdicts(&family, 0.0);
+    let lines: Vec<&Line> = checked.iter().map(|(_, line)| *line).collect();
+    let verdicts = comparison.bounded(&lines, |lines| {
+        let limits: Vec<Vec<f64>> = checked
+            .iter()
+            .zip(lines)
+            .map(|((threshold, _), line)| {
+                let limits = line.base.iter().map(|figure| figure * threshold.limit);
+                limits.collect()
+            })
+            .collect();
+        let family = lines.iter().zip(&limits);
+        let family = family.map(|(line, limits)| (&line.figures[..], &limits[..]));
+        comparison.verdicts(&family.collect::<Vec<_>>(), 0.0)
+    });
     let judged = checked.into_iter().zip(verdicts);
     Ok(judged
-        .map(|((threshold, line), verdict)| {
+        .map(|((threshold, line), [_, verdict])| {
             let wrong = if threshold.above {
                 Verdict::Slower
             } else {

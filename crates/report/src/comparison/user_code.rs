@@ -8,7 +8,7 @@ use crate::figures::summary;
 use crate::terms;
 use fsdyno_cpu::Profile;
 use fsdyno_model::{
-    Better, Figure, FigureLine, ModelCpu, Nanos, Outcome, ResultSet, Sample, WarningKind,
+    Better, Figure, FigureName, ModelCpu, Nanos, Outcome, ResultSet, Sample, WarningKind,
 };
 use fsdyno_stats::{Summary, Times, ratio_paired};
 use schemars::JsonSchema;
@@ -45,7 +45,7 @@ pub struct UnitsOfWork {
 
 impl UserCode {
     /// The user code of a phase, measured for a run; `None` if it was not.
-    pub(super) fn of(set: &ResultSet, workload: usize, phase: usize) -> Option<Self> {
+    pub fn of(set: &ResultSet, workload: usize, phase: usize) -> Option<Self> {
         let measured = measurement(set)?;
         let plan = &set.run.plan;
         let planned = &plan.workloads[workload];
@@ -66,12 +66,12 @@ impl UserCode {
     }
 
     /// What all of it adds to the cost of a figure; `None` if its unit is that of another quantity.
-    pub(super) fn cost(&self, line: &FigureLine) -> Option<f64> {
+    pub fn cost(&self, figure: &FigureName, unit: &str, better: Better) -> Option<f64> {
         let all = self.time.max * self.factor;
-        if line.figure.is_time() {
+        if figure.is_time() {
             return Some(all);
         }
-        let is_rate = line.better == Better::Higher && line.unit == PER_SECOND;
+        let is_rate = better == Better::Higher && unit == PER_SECOND;
         let units = self.units.as_ref().filter(|_| is_rate)?;
         Some(all / 1e9 / units.number)
     }

@@ -39,7 +39,7 @@ impl LineVerdicts {
         let mut cost = |line: &FigureLine| {
             let place = (line.workload, line.phase);
             let code = UserCode::of(set, line.workload, line.phase)?;
-            let cost = code.cost(line);
+            let cost = code.cost(&line.figure, &line.unit, line.better);
             let is_added = cost.is_some();
             user_code.insert(place, UserCode { is_added, ..code });
             cost

@@ -4,6 +4,7 @@ use super::json::{History, SeriesHistory};
 use super::observation::{Collected, Observation, RunFacts};
 use super::{By, Selection, order, steps};
 use crate::compare::differences;
+use crate::comparison::user_code::UserCode;
 use crate::comparison::warnings::about_work_of_run;
 use crate::lists::unique;
 use crate::terms;
@@ -129,7 +130,13 @@ impl Collector {
             if !figures.contains_key(self.selection.metric()) {
                 continue;
             }
-            let observation = observation(&run, set, at, figures);
+            let code = UserCode::of(set, workload, phase as usize);
+            let (unit, better) = &self.unit;
+            let code = code.and_then(|code| code.cost(self.selection.metric(), unit, *better));
+            let observation = Observation {
+                user_code: code,
+                ..observation(&run, set, at, figures)
+            };
             if self.selection.by == By::Commit && observation.commit.is_none() {
                 self.without_commit.insert(run.id.clone());
                 continue;
@@ -209,7 +216,8 @@ impl Collector {
             .iter()
             .map(|one| {
                 let conditions = self.conditions(one);
-                steps::series(one, conditions, &axis, &self.selection, &mut warnings)
+                let followed = (&self.selection, self.unit.1);
+                steps::series(one, conditions, &axis, followed, &mut warnings)
             })
             .collect();
         if !self.without_commit.is_empty() {
@@ -446,6 +454,7 @@ fn observation(
         // Runs of a fixed number of draws have the same draws.
         exact: plan.in_virtual_time() && plan.adaptive.is_none(),
         margin: plan.margin,
+        user_code: None,
         figures,
         place: 0,
     }

@@ -52,7 +52,7 @@ pub struct SeriesHistory {
     pub points: Vec<Point>,
     /// The steps, in the same order.
     pub steps: Vec<Step>,
-    /// The reason why no step can be detected; none if steps can be detected.
+    /// The reason why no step can be detected, or why steps are left out; none if neither is so.
     pub note: Option<String>,
 }
 

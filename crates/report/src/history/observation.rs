@@ -26,6 +26,8 @@ pub(super) struct Observation {
     pub exact: bool,
     /// The margin of the plan.
     pub margin: f64,
+    /// What all user code adds to the cost of the followed figure; none if it adds nothing.
+    pub user_code: Option<f64>,
     /// The samples by figure.
     pub figures: BTreeMap<FigureName, Vec<f64>>,
     /// Its place on the axis.

@@ -7,8 +7,8 @@ use crate::compare::differences;
 use crate::resolution::both_negligible;
 use crate::terms;
 use fsdyno_model::figures::{BYTES, COUNT};
-use fsdyno_model::{FigureDefinition, FigureName, Source};
-use fsdyno_stats::{ChangePoint, Detection, change_points, median};
+use fsdyno_model::{Better, FigureDefinition, FigureName, Source};
+use fsdyno_stats::{ChangePoint, Detection, change_points, cost, median};
 
 /// The fewest runs in which a step can be significant: the best split of 10 has a chance of
 /// 2 / C(10, 5) = 0.8 %.
@@ -19,7 +19,7 @@ pub(super) fn series(
     collected: &Collected,
     conditions: Vec<String>,
     axis: &[String],
-    selection: &Selection,
+    (selection, better): (&Selection, Better),
     warnings: &mut Vec<String>,
 ) -> SeriesHistory {
     let metric = selection.metric();
@@ -61,12 +61,28 @@ pub(super) fn series(
     if metric.is_time() {
         steps.retain(|step| !both_negligible(step.before, step.after));
     }
-    let note = (!exact && observations.len() < MIN_NOISY_RUNS).then(|| {
+    let all = steps.len();
+    let code = observations.iter().filter_map(|one| one.user_code);
+    if let Some(code) = code.max_by(f64::total_cmp) {
+        steps.retain(|step| {
+            let [before, after] = [step.before, step.after].map(|one| cost(better, one) + code);
+            (after - before).abs() > margin * before
+        });
+    }
+    let dependent = all - steps.len();
+    let few = (!exact && observations.len() < MIN_NOISY_RUNS).then(|| {
         format!(
             "{} with noise: steps need {MIN_NOISY_RUNS} or more.",
             terms::count(observations.len(), "run")
         )
     });
+    let left_out = (dependent > 0).then(|| {
+        format!(
+            "{} left out, which would not hold with the user code that virtual time does not count.",
+            terms::count(dependent, "step")
+        )
+    });
+    let note = few.or(left_out);
     SeriesHistory {
         contender: collected.contender.label.clone(),
         workload: collected.workload.clone(),

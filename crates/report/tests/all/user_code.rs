@@ -7,7 +7,10 @@ use fsdyno_model::{
     Better, CellRecord, DiskTime, Figure, FigureName, ModelCpu, ModelDisk, Nanos, ResultSet,
     VariantOf, Vary, Warning, WarningKind,
 };
-use fsdyno_report::{Format, Options};
+use fsdyno_report::compare::{Comparisons, RunComparison, ThresholdResult, check};
+use fsdyno_report::history::{Collector, Selection};
+use fsdyno_report::{Format, Options, render_run_comparison};
+use fsdyno_stats::Verdict;
 use serde_json::Value;
 
 const DRAWS: u64 = 8;
@@ -263,4 +266,75 @@ fn the_report_of_a_measurement_begins_with_its_run() {
         set.run.id
     );
     assert!(screen.contains(&first), "{screen}");
+}
+
+#[test]
+fn a_verdict_on_two_runs_holds_with_none_and_all_user_code() {
+    let compared = |user_ms: &[u64], judged: fn(ResultSet) -> ResultSet| {
+        let of = |times| judged(with_user_code(run(times), user_ms));
+        let sets = [of([1000, 2500]), of([1000, 2000])];
+        RunComparison::of(&sets[0], &sets[1], 0.02, &[])
+    };
+    let btrfs = |comparison: &RunComparison| {
+        let mut lines = comparison.lines.iter();
+        let line = lines.rfind(|line| line.contender == "btrfs" && line.whole);
+        line.map(|line| (line.verdict, line.depends_on_user_code))
+    };
+    for (user_ms, verdict, depends, holds) in [
+        (2000, Verdict::Faster, false, ThresholdResult::Beyond),
+        (
+            200_000,
+            Verdict::Inconclusive,
+            true,
+            ThresholdResult::Inconclusive,
+        ),
+    ] {
+        let comparison = compared(&[user_ms], |set| set);
+        assert_eq!(btrfs(&comparison), Some((Some(verdict), depends)));
+        let of_rate = compared(&[user_ms], judged_by_rate);
+        assert_eq!(btrfs(&of_rate), Some((Some(verdict), depends)));
+        let thresholds = ["copy.durable < 0.9".parse().unwrap()];
+        let checked = check(&comparison, &thresholds).unwrap();
+        let results: Vec<ThresholdResult> = checked.iter().map(|one| one.holds).collect();
+        // Without user code the time of btrfs is 0.8 of what it was.
+        assert_eq!(results, [ThresholdResult::Kept, holds]);
+        let options = Options::default();
+        let bytes = render_run_comparison(&comparison, &checked, Format::Terminal, &options);
+        let text = String::from_utf8(bytes.unwrap()).unwrap();
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let said = "User code is not counted: verdicts hold with none and with all of it";
+        assert!(text.contains(said), "{text}");
+        assert_eq!(text.contains("inconclusive would hold without it"), depends);
+        let json = serde_json::to_value(Comparisons::of(&[(comparison, Vec::new())])).unwrap();
+        let lines = json["compared"][0]["lines"].as_array().unwrap();
+        let depend = lines
+            .iter()
+            .any(|line| line["depends_on_user_code"] == true);
+        assert_eq!(depend, depends);
+    }
+}
+
+#[test]
+fn a_step_that_user_code_can_hide_is_left_out_with_the_reason() {
+    let history = |user_ms: &[u64]| {
+        let mut collector = Collector::new(Selection::default());
+        for (day, times) in [[1000, 2500], [1000, 2510]].into_iter().enumerate() {
+            let mut set = with_user_code(run(times), user_ms);
+            set.run.id = format!("run-{day}");
+            set.run.provenance.kernel = format!("Linux 6.{day}.0 x86_64");
+            collector.add(&set, &[]);
+        }
+        collector.finish().unwrap()
+    };
+    let short = history(&[100]);
+    assert_eq!(short.steps(), 1);
+    let long = history(&[20_000]);
+    assert_eq!(long.steps(), 0);
+    let notes: Vec<&String> = long.series.iter().flat_map(|one| &one.note).collect();
+    assert_eq!(
+        notes,
+        [
+            "1 step left out, which would not hold with the user code that virtual time does not count."
+        ]
+    );
 }

@@ -71,6 +71,9 @@ pub struct Figures {
     /// The comparison with the good commit, if the figures have noise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paired: Option<Paired>,
+    /// The time of user code, which virtual time does not count, ns; none if it was not measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user_code: Option<u64>,
 }
 
 impl Figures {
@@ -120,6 +123,7 @@ impl Figures {
                 interval: ratio.interval.map(|interval| (interval.low, interval.high)),
                 blocks: ratio.pairs,
             }),
+            user_code: None,
         })
     }
 

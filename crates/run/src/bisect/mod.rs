@@ -86,6 +86,15 @@ pub enum Found {
     },
     /// The comparison of the ends is inconclusive.
     Inconclusive(Paired),
+    /// With all user code in both figures, the ends do not differ by more than the threshold.
+    DependsOnUserCode {
+        /// The figure of the good commit.
+        good: u64,
+        /// The figure of the bad commit.
+        bad: u64,
+        /// The time of the user code, ns.
+        user_code: u64,
+    },
     /// The good commit, measured twice, does not have the same figures.
     NotExact(String),
     /// An end cannot be built or measured.
@@ -112,20 +121,43 @@ pub trait Bench {
 }
 
 impl Question {
-    /// The change from the good figure to another one; none if one was not measured.
+    /// The change from the good figure to another one; none if one was not measured. It is undecided if
+    /// it does not hold with none and with all user code.
     pub fn change(&self, good: &Figures, other: &Figures) -> Option<Change> {
         if let Some(paired) = &other.paired {
             return Some(paired.change);
         }
+        let code = good.user_code.unwrap_or_default();
         let (good, other) = (good.of(&self.metric)?, other.of(&self.metric)?);
-        let (good, other) = (good as f64, other as f64);
-        Some(if other > good * self.threshold {
-            Change::Rises
-        } else if other * self.threshold < good {
-            Change::Falls
-        } else {
-            Change::None
-        })
+        let change = |added: u64| {
+            let (good, other) = ((good + added) as f64, (other + added) as f64);
+            if other > good * self.threshold {
+                Change::Rises
+            } else if other * self.threshold < good {
+                Change::Falls
+            } else {
+                Change::None
+            }
+        };
+        let without = change(0);
+        let holds = change(code) == without;
+        Some(if holds { without } else { Change::Undecided })
+    }
+
+    /// The reason why the ends do not differ in one direction.
+    pub fn no_change(&self, change: Option<Change>, good: &Figures, bad: &Figures) -> Found {
+        let of = |figures: &Figures| figures.of(&self.metric).unwrap_or_default();
+        let user_code = good.user_code.unwrap_or_default();
+        let (good, paired, bad) = (of(good), bad.paired, of(bad));
+        match (change, paired) {
+            (Some(Change::Undecided), Some(paired)) => Found::Inconclusive(paired),
+            (Some(Change::Undecided), None) => Found::DependsOnUserCode {
+                good,
+                bad,
+                user_code,
+            },
+            _ => Found::NoDifference { good, bad },
+        }
     }
 
     /// Whether a commit has the change of this direction. A comparison that decides nothing skips
@@ -138,7 +170,8 @@ impl Question {
         match (change, &tried) {
             (Some(Change::Undecided), Tried::Measured(figures)) => {
                 let paired = figures.paired.as_ref().map(ToString::to_string);
-                let why = format!("inconclusive: {}", paired.unwrap_or_default());
+                let why = paired.unwrap_or_else(|| "it depends on user code".to_owned());
+                let why = format!("inconclusive: {why}");
                 (Judged::Skipped, Tried::Skipped(why))
             }
             (None, _) => (Judged::Skipped, tried),
@@ -183,18 +216,14 @@ impl Question {
             Ok(figures) => figures,
             Err(end) => return no_end(end),
         };
-        let (Some(reference), Some(changed)) = (good.of(&self.metric), bad.of(&self.metric)) else {
+        if good.of(&self.metric).is_none() || bad.of(&self.metric).is_none() {
             return Ok(Found::NoFigure);
-        };
+        }
         match self.change(&good, &bad) {
             Some(direction @ (Change::Rises | Change::Falls)) => {
                 self.halve(bench, &good, bad, direction)
             }
-            Some(Change::Undecided) => Ok(bad.paired.map_or(Found::NoFigure, Found::Inconclusive)),
-            Some(Change::None) | None => Ok(Found::NoDifference {
-                good: reference,
-                bad: changed,
-            }),
+            change => Ok(self.no_change(change, &good, &bad)),
         }
     }
 

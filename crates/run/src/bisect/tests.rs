@@ -20,6 +20,7 @@ fn figures(flushes: u64) -> Figures {
             is_time: false,
         }],
         paired: None,
+        user_code: None,
     }
 }
 
@@ -223,6 +224,44 @@ fn a_comparison_with_noise_decides_by_its_verdict_and_skips_what_is_inconclusive
     assert_eq!(
         (open, tried),
         (Judged::Skipped, Tried::Skipped(why.to_owned()))
+    );
+}
+
+#[test]
+fn a_change_holds_with_none_and_with_all_user_code() {
+    let question = Question {
+        good: "0".to_owned(),
+        bad: "9".to_owned(),
+        metric: FigureName::new("flushes"),
+        threshold: 1.05,
+    };
+    let with = |user_code| Figures {
+        user_code: Some(user_code),
+        ..figures(100)
+    };
+    for (user_code, change) in [
+        (0, Change::Rises),
+        (90, Change::Rises),
+        (200, Change::Undecided),
+    ] {
+        let good = with(user_code);
+        assert_eq!(question.change(&good, &figures(110)), Some(change));
+        assert_eq!(question.change(&good, &figures(101)), Some(Change::None));
+    }
+    let (good, bad) = (with(200), figures(110));
+    assert_eq!(
+        question.no_change(question.change(&good, &bad), &good, &bad),
+        Found::DependsOnUserCode {
+            good: 100,
+            bad: 110,
+            user_code: 200
+        }
+    );
+    let (judged, tried) = question.judge(&good, Tried::Measured(bad), Change::Rises);
+    assert_eq!(judged, Judged::Skipped);
+    assert_eq!(
+        tried,
+        Tried::Skipped("inconclusive: it depends on user code".to_owned())
     );
 }
 

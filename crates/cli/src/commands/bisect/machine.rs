@@ -4,18 +4,21 @@
 use super::bench::Machine;
 use super::kept::{Attempt, AttemptResult, Search};
 use crate::commands::lab::BuildScreen;
-use crate::commands::run::{Execution, fresh, resolve_here};
+use crate::commands::run::{Execution, fresh, resolve_here, user_code};
 use crate::exit::{CliError, Code};
 use crate::places::IN_MEMORY;
 use fsdyno_guests::kernels::{GitError, Kernels, Repository, TreeOrder, TreeSource, build};
+use fsdyno_model::figures::NANOSECONDS;
 use fsdyno_model::{
-    CancelToken, ContenderKernel, DecidingFigure, FigureName, KernelChoice, LabChoice, Nanos,
-    Outcome, PhasePlan, Plan, ResultSet,
+    Better, CancelToken, ContenderKernel, DecidingFigure, FigureName, KernelChoice, LabChoice,
+    Nanos, Outcome, PhasePlan, Plan, ResultSet, StopReason,
 };
+use fsdyno_report::comparison::user_code::UserCode;
 use fsdyno_run::RunOptions;
 use fsdyno_run::bisect::{Figures, is_paired};
 use fsdyno_run::resolve::Counting;
-use fsdyno_store::Store;
+use fsdyno_store::{Detail, Store};
+use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -36,6 +39,8 @@ pub struct Here<'a> {
     pub work_dir: Option<PathBuf>,
     pub jobs: u32,
     pub stop: &'a CancelToken,
+    /// The time of the user code of the phase, after it was measured; none if all code is counted.
+    pub user_code: OnceCell<Option<u64>>,
 }
 
 impl Here<'_> {
@@ -91,8 +96,7 @@ impl Here<'_> {
             return Err(CliError::usage(message));
         }
         let phases = plan.workloads.iter().flat_map(|workload| &workload.phases);
-        let is_it = |phase: &&PhasePlan| phase.label == cell.phase || phase.kind == cell.phase;
-        let Some(phase) = phases.clone().find(is_it) else {
+        let Some(phase) = phases.clone().find(|phase| self.is_phase(phase)) else {
             let all: Vec<&str> = phases.map(|phase| phase.label.as_str()).collect();
             return Err(CliError::usage(format!(
                 "--phase {}: it is none of the phases {}",
@@ -105,6 +109,35 @@ impl Here<'_> {
             figure: metric.clone(),
         });
         Ok(Plan { decides, ..plan })
+    }
+
+    /// Whether it is the phase whose figure changed.
+    fn is_phase(&self, phase: &PhasePlan) -> bool {
+        let name = &self.search.cell.phase;
+        phase.label == *name || phase.kind == *name
+    }
+
+    /// The time of the user code of the phase, which is the same with each kernel: measured once, after a
+    /// run of the good commit.
+    fn user_code(&self, run: &ResultSet) -> Result<Option<u64>, CliError> {
+        if !self.metric().is_time() {
+            return Ok(None);
+        }
+        if let Some(known) = self.user_code.get() {
+            return Ok(*known);
+        }
+        let store = Store::open(self.store)?;
+        let ended = user_code::measure(&run.run, &Execution::silent(), &store, self.stop)?;
+        if ended == StopReason::Interrupted {
+            return Err(CliError::interrupted());
+        }
+        let set = store.load_with_variants(Detail::Figures, &run.run.id)?;
+        let phases = &set.run.plan.workloads[0].phases;
+        let place = phases.iter().position(|phase| self.is_phase(phase));
+        let code = place.and_then(|phase| UserCode::of(&set, 0, phase));
+        let code = code.and_then(|code| code.cost(self.metric(), NANOSECONDS, Better::Lower));
+        let code = code.map(|ns| Nanos::from_seconds(ns / 1e9).0);
+        Ok(*self.user_code.get_or_init(|| code))
     }
 
     /// Whether kernels count their work: in virtual time, with a model processor.
@@ -190,7 +223,12 @@ impl Here<'_> {
         }
     }
 
-    fn result(&self, set: &ResultSet, kernel: PathBuf) -> Result<AttemptResult, CliError> {
+    fn result(
+        &self,
+        set: &ResultSet,
+        kernel: PathBuf,
+        is_good: bool,
+    ) -> Result<AttemptResult, CliError> {
         let cells = set.cells.iter();
         let unmeasured = cells.clone().find_map(|record| match &record.outcome {
             Outcome::Measured => None,
@@ -215,7 +253,10 @@ impl Here<'_> {
             let sample = samples.find(|sample| sample.label == *phase || sample.kind == *phase);
             sample.map(Figures::of_sample)
         };
-        let figures = figures.unwrap_or_default();
+        let mut figures = figures.unwrap_or_default();
+        if is_good {
+            figures.user_code = self.user_code(set)?;
+        }
         if figures.of(metric).is_none() {
             return Err(CliError::failure(format!(
                 "{phase} of {} has no figure {}: {}",
@@ -261,7 +302,7 @@ impl Machine for Here<'_> {
         let set = self.run(plan, commit)?;
         Ok(Attempt {
             commit: commit.to_owned(),
-            result: self.result(&set, kernel)?,
+            result: self.result(&set, kernel, commit == self.search.good)?,
             built_ns,
             measured_ns: Some(began.elapsed().into()),
         })

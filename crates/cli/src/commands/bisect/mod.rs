@@ -20,14 +20,15 @@ use fsdyno_guests::kernels::Repository;
 use fsdyno_host::signals;
 use fsdyno_load::programs::apps;
 use fsdyno_load::work::phases;
-use fsdyno_model::{CancelToken, FigureName};
+use fsdyno_model::{CancelToken, Nanos};
 use fsdyno_report::functions::repeated_of;
 use fsdyno_run::bisect::{Bench as _, Judged};
-use fsdyno_run::bisect::{Change, Figures, Found, Question, Role, Step, Tried, is_paired};
+use fsdyno_run::bisect::{Change, Found, Question, Role, Step, Tried, is_paired};
 use fsdyno_run::resolve::read_work;
 use fsdyno_store::Store;
 use kept::{AttemptResult, CellSettings, Kept, OwnWork, Search};
 use machine::{Here, git_error, short};
+use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 use summary::{Guilty, functions_text};
 
@@ -233,6 +234,7 @@ fn here<'a>(
         work_dir: args.work_dir.clone(),
         jobs: compile_jobs(args.jobs),
         stop,
+        user_code: OnceCell::new(),
     };
     // Wrong settings are reported before a kernel is built.
     let plan = here.plan(Path::new("/proc/self/exe"), None)?;
@@ -283,6 +285,10 @@ fn searched(search: &Search, bench: &mut Recorded<'_, Here<'_>>) -> Result<(), C
         functions,
         runs,
         builds: bench.steps as usize,
+        user_code: match bench.kept.attempt(&search.good)?.map(|one| one.result) {
+            Some(AttemptResult::Measured { figures, .. }) => figures.user_code,
+            _ => None,
+        },
     };
     let text = guilty.text();
     output::save(
@@ -335,6 +341,18 @@ fn undecided(search: &Search, found: &Found) -> String {
         Found::Inconclusive(paired) => format!(
             "the comparison of good and bad is inconclusive: {paired}. Choose another --threshold or \
              a larger --scale, raise --max-repeats, or end other work of this machine"
+        ),
+        Found::DependsOnUserCode {
+            good,
+            bad,
+            user_code,
+        } => format!(
+            "good and bad differ by more than {threshold}, {metric} {} and {}, but not with the user code \
+             that virtual time does not count: up to {}, as measured on the host. Choose a smaller \
+             --threshold, or a metric of the kernel's work (--metric blocks)",
+            Nanos(*good),
+            Nanos(*bad),
+            Nanos(*user_code)
         ),
         Found::NotExact(paired) if is_paired(metric) => format!(
             "the good commit, compared with itself, is not equivalent within {threshold}: {paired}. \
@@ -399,7 +417,7 @@ fn step(
             match question.change(&reference, &bad) {
                 Some(change @ (Change::Rises | Change::Falls)) => change,
                 change => {
-                    let found = no_change(change, &search.metric, &reference, &bad);
+                    let found = question.no_change(change, &reference, &bad);
                     return Err(CliError::failure(undecided(search, &found)));
                 }
             }
@@ -421,17 +439,6 @@ fn step(
         Judged::Bad => Code::Failure,
         Judged::Skipped => Code::Skip,
     })
-}
-
-/// The reason why a search is inconclusive if its ends do not differ in one direction.
-fn no_change(change: Option<Change>, metric: &FigureName, good: &Figures, bad: &Figures) -> Found {
-    match (change, bad.paired) {
-        (Some(Change::Undecided), Some(paired)) => Found::Inconclusive(paired),
-        _ => Found::NoDifference {
-            good: good.of(metric).unwrap_or_default(),
-            bad: bad.of(metric).unwrap_or_default(),
-        },
-    }
 }
 
 #[cfg(test)]

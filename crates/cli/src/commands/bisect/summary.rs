@@ -109,6 +109,8 @@ pub struct Guilty<'a> {
     pub runs: [String; 2],
     /// The release of the kernel.
     pub builds: usize,
+    /// The time of user code that virtual time does not count, ns.
+    pub user_code: Option<u64>,
 }
 
 impl Guilty<'_> {
@@ -161,8 +163,15 @@ impl Guilty<'_> {
                 self.search.cell.phase, self.search.cell.fs, metric, paired, self.search.good
             );
         }
+        let code = self.user_code.map_or_else(String::new, |code| {
+            let ratio = ratio((before + code) as f64, (after + code) as f64);
+            format!(
+                "; {ratio} with all user code, {} on the host",
+                shown(code, true)
+            )
+        });
         format!(
-            "{} of {}: {} {} -> {} ({})",
+            "{} of {}: {} {} -> {} ({}{code})",
             self.search.cell.phase,
             self.search.cell.fs,
             metric,

@@ -63,6 +63,7 @@ impl Machine for &Made {
                 figures: Figures {
                     counters: vec![flushes],
                     paired: None,
+                    user_code: None,
                 },
             }
         };
@@ -223,6 +224,7 @@ fn the_result_names_commit_counters_reproducer_and_a_mail() {
             })
             .to_vec(),
         paired: None,
+        user_code: None,
     };
     let guilty = Guilty {
         search: &search(),
@@ -235,6 +237,7 @@ fn the_result_names_commit_counters_reproducer_and_a_mail() {
         functions: "  x_flush 10 900\n".to_owned(),
         runs: ["one".to_owned(), "two".to_owned()],
         builds: 8,
+        user_code: None,
     };
     let text = guilty.text();
     for part in [

@@ -7,7 +7,7 @@ mod kernels;
 mod listener;
 mod model_disks;
 mod resume;
-mod user_code;
+pub mod user_code;
 mod variants;
 
 use crate::args::Erase;

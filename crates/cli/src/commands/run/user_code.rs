@@ -33,9 +33,14 @@ pub fn measure(
     if !is_missing(info, store)? {
         return Ok(StopReason::Complete);
     }
+    let without = if execution.silent {
+        ""
+    } else {
+        " (--user-code=false)"
+    };
     output::note(format_args!(
-        "fsdyno: user code, which virtual time does not count: the load runs {} times on this machine \
-         (--user-code=false)",
+        "fsdyno: user code, which virtual time does not count: the load runs {} times on this machine\
+         {without}",
         plan.repeats
     ));
     let execution = Execution {
