@@ -592,6 +592,10 @@ fn measure_variants(
     store: &Store,
     stop: &CancelToken,
 ) -> Result<StopReason, CliError> {
+    let run = store.load_in(Detail::Figures, &info.id)?;
+    if run.cells.iter().all(|cell| cell.samples.is_empty()) {
+        return Ok(StopReason::Complete);
+    }
     if !execution.silent
         && user_code::measure(info, execution, store, stop)? == StopReason::Interrupted
     {
