@@ -12,6 +12,7 @@ use crate::job::Job;
 use crate::model_cpu;
 use crate::procedure::CellEnd;
 use fsdyno_cpu::{Prices, Work};
+use fsdyno_files::uninterrupted;
 use fsdyno_load::kinds::{self, Needs};
 use fsdyno_load::measure::{self, Confined, LoadError, Measured, RunningService};
 use fsdyno_load::phases::bonnie;
@@ -565,8 +566,7 @@ fn wait_for_tick() {
         time.tv_sec += 1;
         time.tv_nsec -= 1_000_000_000;
     }
-    // Nothing interrupts it: a guest in virtual time receives no signals.
-    let _ = clock_nanosleep_absolute(ClockId::Monotonic, &time);
+    let _ = uninterrupted(|| clock_nanosleep_absolute(ClockId::Monotonic, &time));
 }
 
 /// The counters before or after a phase.
