@@ -307,17 +307,17 @@ fn render_power_losses(series: &Series, format: Format, options: &Options) -> Re
 
 /// Renders a series of crash tests with every power cut and its environment.
 pub fn render_crash_details(series: &Series, format: Format, options: &Options) -> Rendered {
-    if series.info.activities.is_some() && format == Format::Terminal {
-        let options = Options {
-            long: true,
-            ..options.clone()
-        };
-        return render_power_losses(series, format, &options);
-    }
+    let has_activities = series.info.activities.is_some();
     let report = Report {
         what: &format!("the series {}", series.info.id),
-        document: &|| crash::details(series),
-        figures: &|| crash::each(&series.info, &series.power_cuts),
+        document: &|| match has_activities {
+            true => power_losses::details(series),
+            false => crash::details(series),
+        },
+        figures: &|| match has_activities {
+            true => power_losses::figures(series),
+            false => crash::each(&series.info, &series.power_cuts),
+        },
     };
     formats::render(&report, series, format, options)
 }

@@ -28,13 +28,24 @@ pub fn screen(series: &Series) -> Document {
     document
 }
 
-/// The answer, each kind of work, and each power cut with its environment.
+/// The answer and each kind of work. Longer formats also have each power cut and its environment.
 pub fn document(series: &Series) -> Document {
     let mut blocks = summary(series);
-    let by_activity = Section::new("activities", "Each kind of work");
-    blocks.push(by_activity.with(Block::Table(of_activities(series))).into());
+    blocks.push(by_activity(series));
     blocks.push(Block::Only(Audience::Long, crash::power_cuts(series)));
     with_title(series, blocks)
+}
+
+/// Each kind of work, and each power cut with its environment.
+pub fn details(series: &Series) -> Document {
+    let mut blocks = vec![by_activity(series)];
+    blocks.extend(crash::power_cuts(series));
+    with_title(series, blocks)
+}
+
+fn by_activity(series: &Series) -> Block {
+    let section = Section::new("activities", "Lost of each kind of work: median (worst)");
+    section.with(Block::Table(of_activities(series))).into()
 }
 
 fn with_title(series: &Series, blocks: Vec<Block>) -> Document {

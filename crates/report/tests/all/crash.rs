@@ -144,7 +144,7 @@ fn lost_work_is_said_first_with_the_shares_of_power_cuts() {
         assert!(words.contains(part), "{words}");
     }
     let page = text(&series, Format::Html);
-    assert!(page.contains("Each kind of work") && page.contains("Each power cut"));
+    assert!(page.contains("each kind of work") && page.contains("Each power cut"));
     // A row for each activity of each power cut.
     let figures = text(&series, Format::Csv);
     assert_eq!(figures.lines().count(), 1 + 2 * 4, "{figures}");
