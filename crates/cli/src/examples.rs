@@ -470,10 +470,16 @@ const ALL: &[Examples] = &[
     ),
     (
         "lose",
-        &[(
-            "lose --fs ext4,xfs,btrfs,btrfs@mirror2",
-            "inject disk faults, and see which file systems notice them",
-        )],
+        &[
+            (
+                "lose --fs ext4,xfs,btrfs,btrfs@mirror2",
+                "inject disk faults, and see which file systems notice them",
+            ),
+            (
+                "lose power --fs ext4,xfs,btrfs",
+                "cut the power during usual work, and see what is gone",
+            ),
+        ],
     ),
     (
         "ufs make",

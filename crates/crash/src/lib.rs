@@ -29,13 +29,14 @@ pub mod states;
 pub mod text;
 pub mod trace;
 pub mod tree;
+pub mod undone;
 pub mod windows;
 
 pub use equivalence::{Equivalence, NotDeterministic};
 pub use generate::{Bounds, Generated};
 pub use interrupted::{Interruption, InterruptionLimits, interruptions};
 pub use minimise::minimise;
-pub use operation::{DEVICE, Operation, Program, SpecialKind, Target, WriteKind};
+pub use operation::{DEVICE, Operation, Program, SpecialKind, Target, TimedProgram, WriteKind};
 pub use oracle::{Broken, Oracle, Progress, Promises, judge, promise};
 pub use overlay::{Block, ImageKey, Overlay};
 pub use recording::CrashStates;

@@ -1,5 +1,6 @@
 //! Programs of operations: what is done to a file system before a power cut.
 
+use fsdyno_model::Nanos;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
@@ -17,6 +18,19 @@ pub struct Program {
     pub setup: Vec<Operation>,
     /// The operations under test. After each that returns, its mark is recorded.
     pub operations: Vec<Operation>,
+}
+
+/// A program of several activities, whose operations begin at given times.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TimedProgram {
+    /// The program.
+    pub program: Program,
+    /// When each operation under test begins at the earliest, after the setup.
+    pub begins: Vec<Nanos>,
+    /// The names of the activities.
+    pub activities: Vec<String>,
+    /// The activity of each operation, first of those of the setup.
+    pub activity_of: Vec<usize>,
 }
 
 /// A file by its path, or by a descriptor that a former operation opened. Paths are relative to the

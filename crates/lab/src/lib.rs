@@ -39,5 +39,6 @@ pub use labs::{Lab, Labs, Surveyed};
 pub use missing::Missing;
 pub use model_cpu::model_cpu;
 pub use preflight::{Preflight, PreflightError};
+pub use serve::promises_of;
 pub use state_dir::StateDir;
 pub use variants::{Variant, model_variants};

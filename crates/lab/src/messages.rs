@@ -2,7 +2,8 @@
 //! cells in virtual time, so serde attributes keep the old names.
 
 use crate::missing::Missing;
-use fsdyno_model::{Cell, CellRecord, Contender, Event, Mark, Nanos, Plan, Recovery};
+use fsdyno_crash::TimedProgram;
+use fsdyno_model::{Cell, CellRecord, Contender, Event, Mark, Nanos, Plan, Recovery, WorkLoss};
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -18,6 +19,9 @@ pub enum Task {
         /// The contender; the disks of the guest are its devices.
         contender: Box<Contender>,
         seed: u64,
+        /// The operations; none for those of the seed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        program: Option<Box<TimedProgram>>,
     },
     /// Recover the file system of the contender and judge it.
     Recover {
@@ -25,6 +29,9 @@ pub enum Task {
         seed: u64,
         /// How many operations were acknowledged.
         acknowledged: u64,
+        /// The other operations that were performed; none for those of the seed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        performed: Option<Box<TimedWork>>,
     },
     /// Perform programs and recover crash states of the contender, by commands over the second disk.
     Explore {
@@ -43,6 +50,16 @@ pub enum Task {
     },
     /// The host has received everything: exit.
     Leave,
+}
+
+/// The operations of a timed program before a power cut.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct TimedWork {
+    pub timed: TimedProgram,
+    /// When the setup and then each operation had returned, since the setup.
+    pub returned: Vec<Nanos>,
+    /// The time of the power cut.
+    pub at: Nanos,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -87,6 +104,9 @@ pub enum GuestMessage {
     /// A file system was recovered and judged.
     Recovered {
         recovery: Box<Recovery>,
+        /// The lost work of each activity of a timed program.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        work: Option<Vec<WorkLoss>>,
     },
     /// The task could not be started or continued.
     Refused {

@@ -90,7 +90,7 @@ pub use plan::{
     FormerVary, PhasePlan, Plan, VariantOf, Vary, Workload,
 };
 pub use pool::{Daemon, Pool};
-pub use power_cut::{CacheLoss, Judgement, Loss, PowerCut, Recovery};
+pub use power_cut::{CacheLoss, Judgement, Loss, PowerCut, Recovery, WorkLoss};
 pub use printable::{printable, printable_lines};
 pub use provenance::Provenance;
 pub use requirement::{Availability, Need, Requirement};

@@ -122,6 +122,34 @@ pub struct CacheLoss {
     pub digest: String,
 }
 
+/// The work of one activity that a power cut undid. Nothing of it was made durable,
+/// unless the [`Judgement`] counts it too.
+#[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+pub struct WorkLoss {
+    /// The activity, by its name.
+    pub activity: String,
+    /// The time from the oldest change that is lost until the power cut; none if none is lost.
+    pub lost_ns: Option<Nanos>,
+    /// Files that existed at the power cut.
+    pub files: u64,
+    /// Files that are gone.
+    pub missing: u64,
+    /// Files without any byte that had some.
+    pub empty: u64,
+    /// Other files with zeros where data were, or with bytes that were never written to them.
+    pub damaged: u64,
+    /// Files that a rename had replaced.
+    pub saves: u64,
+    /// Of these, files with neither the content before nor after a replacement.
+    pub broken_saves: u64,
+    /// Deleted names.
+    pub deleted: u64,
+    /// Deleted names that are back.
+    pub returned: u64,
+    /// What happened to the first such file.
+    pub first: Option<String>,
+}
+
 /// One power cut.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct PowerCut {
@@ -143,6 +171,10 @@ pub struct PowerCut {
     pub disk: Option<CacheLoss>,
     /// The recovery.
     pub recovery: Recovery,
+    /// The lost work of each activity, if the guest performed activities and its file system could be
+    /// mounted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work: Option<Vec<WorkLoss>>,
     /// The images after the power cut, kept if the file system did not recover completely.
     pub images: Vec<PathBuf>,
 }

@@ -51,6 +51,9 @@ pub struct SeriesInfo {
     /// The model disk of its guests in virtual time; `None` if their disks keep all writes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disk: Option<ModelDisk>,
+    /// The activities of its guests: the text of their file. None if the seed has the operations.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub activities: Option<String>,
     /// The directory of the images. Those with losses are kept there.
     pub work_dir: PathBuf,
     /// The machine, its devices and programs.
@@ -84,9 +87,14 @@ impl SeriesInfo {
             seed,
             guest,
             disk,
+            activities,
             ..
         } = self;
-        let text = serde_json::to_string(&(contenders, power_cuts_planned, seed, guest, disk));
+        let tested = (contenders, power_cuts_planned, seed, guest, disk);
+        let text = match activities {
+            None => serde_json::to_string(&tested),
+            Some(text) => serde_json::to_string(&(tested, text)),
+        };
         // Plain data: serialisation cannot fail.
         short_hash(&text.unwrap_or_default())
     }

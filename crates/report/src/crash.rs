@@ -77,7 +77,7 @@ fn with_title(series: &Series, blocks: Vec<Block>) -> Document {
 }
 
 /// The series, its date, its kernels and the number of power cuts.
-fn subtitle(series: &Series) -> String {
+pub fn subtitle(series: &Series) -> String {
     let info = &series.info;
     let kernels = series.power_cuts.iter();
     let kernels = kernels.filter_map(|one| one.guest.split(',').next());
@@ -147,7 +147,7 @@ fn lost_nothing(recovery: &Recovery) -> bool {
     judgement.is_some_and(|judgement| judgement.losses() == 0)
 }
 
-fn power_cuts(series: &Series) -> Vec<Block> {
+pub fn power_cuts(series: &Series) -> Vec<Block> {
     let each = each(&series.info, &series.power_cuts);
     vec![
         Section::new("cuts", "Each power cut").with(each).into(),

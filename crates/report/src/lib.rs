@@ -26,6 +26,7 @@ pub mod history;
 mod lists;
 mod options;
 pub mod own_comparison;
+pub mod power_losses;
 pub mod processor;
 pub mod published;
 pub mod published_comparison;
@@ -274,6 +275,9 @@ pub fn render_history(history: &History, format: Format, options: &Options) -> R
 
 /// Renders a series of crash tests, on a terminal on one screen.
 pub fn render_crash(series: &Series, format: Format, options: &Options) -> Rendered {
+    if series.info.activities.is_some() {
+        return render_power_losses(series, format, options);
+    }
     if format == Format::Terminal && !options.long {
         let screens = crash::ROWS.into_iter();
         let screens = screens.map(|rows| crash::screen(series, rows));
@@ -287,12 +291,33 @@ pub fn render_crash(series: &Series, format: Format, options: &Options) -> Rende
     formats::render(&report, series, format, options)
 }
 
-/// Renders a series of crash tests with every power cut and its environment.
-pub fn render_crash_details(series: &Series, format: Format, options: &Options) -> Rendered {
+/// Renders what power cuts during activities took, on a terminal on one screen.
+fn render_power_losses(series: &Series, format: Format, options: &Options) -> Rendered {
+    let is_screen = format == Format::Terminal && !options.long;
     let report = Report {
         what: &format!("the series {}", series.info.id),
-        document: &|| crash::details(series),
-        figures: &|| crash::each(&series.info, &series.power_cuts),
+        document: &|| match is_screen {
+            true => power_losses::screen(series),
+            false => power_losses::document(series),
+        },
+        figures: &|| power_losses::figures(series),
+    };
+    formats::render(&report, series, format, options)
+}
+
+/// Renders a series of crash tests with every power cut and its environment.
+pub fn render_crash_details(series: &Series, format: Format, options: &Options) -> Rendered {
+    let has_activities = series.info.activities.is_some();
+    let report = Report {
+        what: &format!("the series {}", series.info.id),
+        document: &|| match has_activities {
+            true => power_losses::details(series),
+            false => crash::details(series),
+        },
+        figures: &|| match has_activities {
+            true => power_losses::figures(series),
+            false => crash::each(&series.info, &series.power_cuts),
+        },
     };
     formats::render(&report, series, format, options)
 }

@@ -88,7 +88,7 @@ pub const ALL: [Schema; 11] = [
     Schema {
         name: "crash",
         title: "Power cuts in the order they were made",
-        printed_by: "`fsdyno crash --json`",
+        printed_by: "`fsdyno crash --json` and `fsdyno lose power --json`",
         generate: SchemaGenerator::into_root_schema_for::<Vec<PowerCut>>,
     },
     Schema {

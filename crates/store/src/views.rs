@@ -4,7 +4,7 @@
 use fsdyno_model::{
     CellRecord, CommandRecord, DiskUse, Effective, ExplorationInfo, ExploredProgram,
     FaultTestsInfo, Figure, Finding, Fragmentation, InjectedFault, KernelWork, LatencyDistribution,
-    Observed, PowerCut, Progress, RunInfo, Sample, SeriesInfo, Warning,
+    Observed, PowerCut, Progress, RunInfo, Sample, SeriesInfo, Warning, WorkLoss,
 };
 use schemars::{Schema, schema_for};
 use serde_json::{Map, Value};
@@ -110,7 +110,7 @@ const fn source(
     }
 }
 
-static SOURCES: [Source; 20] = [
+static SOURCES: [Source; 21] = [
     source(
         "run",
         "One execution of a plan.",
@@ -358,7 +358,7 @@ static SOURCES: [Source; 20] = [
         names: &[("guest", "guest_size")],
         ..source(
             "series",
-            "A crash series (`fsdyno crash`): power cuts on some contenders, one of each, then the \
+            "A crash series (`fsdyno crash`, `fsdyno lose power`): power cuts on some contenders, one of each, then the \
              next of each.",
             Rows::Records("series"),
             &[],
@@ -366,6 +366,7 @@ static SOURCES: [Source; 20] = [
         )
     },
     Source {
+        left_out: &["work"],
         names: &[("recovery.took_ns", "recovery_ns"), ("recovery.", "")],
         ..source(
             "cut",
@@ -391,6 +392,28 @@ static SOURCES: [Source; 20] = [
             || schema_for!(PowerCut),
         )
     },
+    source(
+        "work_loss",
+        "The work of one activity that a power cut undid (`fsdyno lose power`).",
+        Rows::OfParts("series", "work"),
+        &[
+            SERIES,
+            (
+                "number",
+                "integer",
+                "part.document ->> '$.number'",
+                "`cut.number`",
+            ),
+            (
+                "contender",
+                "text",
+                "part.document ->> '$.contender'",
+                "`cut.contender`",
+            ),
+            PLACE,
+        ],
+        || schema_for!(WorkLoss),
+    ),
     Source {
         names: &[("budget", "budget_ns"), ("guest", "guest_size")],
         ..source(

@@ -76,3 +76,64 @@ fn only_checksums_of_data_notice_flipped_data_and_only_a_mirror_repairs_them() {
     let report = home.fsdyno(&["report", "last"]).out;
     assert!(report.contains("ext4 silently returned wrong"), "{report}");
 }
+
+#[test]
+fn a_power_cut_takes_unsynced_work_and_only_xfs_breaks_saves_by_rename() {
+    let name = "a_power_cut_takes_unsynced_work_and_only_xfs_breaks_saves_by_rename";
+    let Some(kernel) = lab_kernel(name) else {
+        return;
+    };
+    if !have(&["mkfs.ext4", "mkfs.xfs", "mkfs.btrfs"], name) {
+        return;
+    }
+    let home = Home::new();
+    let path = |path: &std::path::Path| path.display().to_string();
+    let (work, kernel) = (path(&home.work()), path(&kernel));
+    let lose = |contenders: &str| {
+        home.fsdyno(&[
+            "lose",
+            "power",
+            "--fs",
+            contenders,
+            "--draws",
+            "2",
+            "--work-dir",
+            &work,
+            "--guest-memory",
+            "256M",
+            "--guest-kernel",
+            &kernel,
+            "--json",
+        ])
+    };
+    let printed = lose("ext4,xfs,btrfs@mirror2");
+    assert_eq!(printed.code, Some(0), "{}", printed.err);
+    let cuts: Value = serde_json::from_str(&printed.out).expect(&printed.err);
+    let cuts = cuts.as_array().unwrap();
+    assert_eq!(cuts.len(), 6);
+    for cut in cuts {
+        let contender = cut["contender"].as_str().unwrap();
+        let work = cut["work"].as_array().unwrap();
+        let lost = |activity: &str| {
+            let mut all = work.iter().filter(|one| one["activity"] == activity);
+            all.next().unwrap()["lost_ns"].as_u64()
+        };
+        // What is synced is there, and copied files are not for as long as 30 s.
+        assert_eq!(lost("database with syncs"), None, "{cut}");
+        assert!(lost("copied files").unwrap() > 5_000_000_000, "{cut}");
+        let broken: u64 = work
+            .iter()
+            .map(|one| one["broken_saves"].as_u64().unwrap())
+            .sum();
+        assert_eq!(broken > 0, contender == "xfs", "{cut}");
+    }
+    // The losses depend on nothing but the contender and the seed.
+    let again: Value = serde_json::from_str(&lose("ext4").out).unwrap();
+    assert_eq!(again[0]["work"], cuts[0]["work"]);
+    assert_eq!(again[0]["disk"], cuts[0]["disk"]);
+    let report = home.fsdyno(&["report", "last"]).out;
+    assert!(
+        report.contains("Nothing that was synced is lost"),
+        "{report}"
+    );
+}

@@ -2,7 +2,9 @@
 //! system.
 
 use super::{disks, release};
-use crate::messages::GuestMessage;
+use crate::messages::{GuestMessage, TimedWork};
+use fsdyno_crash::undone::undone;
+use fsdyno_crash::{Broken, EntryKind, Oracle, Program, Progress, Promises, TimedProgram, Tree};
 use fsdyno_host::command;
 use fsdyno_host::daemons::Running;
 use fsdyno_host::forget;
@@ -11,12 +13,21 @@ use fsdyno_host::mounts::{self, Mounted};
 use fsdyno_host::pools::HeldPool;
 use fsdyno_load::crash;
 use fsdyno_model::step::shell_line;
-use fsdyno_model::{Bytes, CancelToken, Contender, Daemon, Judgement, Nanos, Recovery, Step};
+use fsdyno_model::{
+    Bytes, CancelToken, Consistency, Contender, Daemon, Judgement, Loss, Nanos, Recovery, Step,
+    Violation, WorkLoss,
+};
 use fsdyno_recipes::{Check, Filesystem};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
+
+/// The maximum number of lost files of a timed program that are described.
+const REPORTED: usize = 5;
+
+/// The operation in flight, and one whose return was not reported.
+const IN_FLIGHT: u32 = 2;
 
 /// The file system under test, on the disks of this guest.
 pub(super) struct TestedFilesystem<'a> {
@@ -136,8 +147,7 @@ impl<'a> TestedFilesystem<'a> {
     /// and the kernel can mount it without.
     fn judge_before_check(
         &self,
-        seed: u64,
-        acknowledged: u64,
+        (seed, acknowledged): (u64, u64),
     ) -> Result<Option<Judgement>, String> {
         if self.recipe.check_at_boot(&self.devices).is_none() {
             return Ok(None);
@@ -232,7 +242,7 @@ fn program(step: &Step, good: &[i32]) -> Result<i32, String> {
 /// Makes the file system and writes until the power cut; returns why it ended earlier.
 pub(super) fn write(
     contender: &Contender,
-    seed: u64,
+    (seed, program): (u64, Option<&TimedProgram>),
     place: &Path,
     virtual_time: bool,
     acknowledged: &dyn Fn(u64) -> io::Result<()>,
@@ -249,49 +259,72 @@ pub(super) fn write(
     match begun() {
         Err(reason) => reason,
         Ok((_tested, _mounted, root)) => {
-            let ended = crash::write(&root, seed, &mut |operations| acknowledged(operations));
-            let why = ended.err().map(|error| error.to_string());
+            let mut acknowledged = |operations| acknowledged(operations);
+            let why = match program {
+                None => crash::write(&root, seed, &mut acknowledged).err(),
+                Some(program) => match crash::perform_timed(&root, program, &mut acknowledged) {
+                    Ok(Some(failed)) => return format!("writing ended: {failed}"),
+                    ended => ended.err(),
+                },
+            };
+            let why = why.map(|error| error.to_string());
             format!("writing ended: {}", why.unwrap_or_default())
         }
     }
 }
 
-/// Recovers the file system and judges it; returns the message for the host.
+/// Recovers the file system and judges it; returns the message for the host. This number of
+/// operations of the seed was acknowledged, unless others were performed.
 pub(super) fn recover_and_report(
     contender: &Contender,
-    seed: u64,
-    acknowledged: u64,
+    judged: ((u64, u64), Option<&TimedWork>),
     place: &Path,
     virtual_time: bool,
 ) -> GuestMessage {
-    match recover(contender, seed, acknowledged, place, virtual_time) {
-        Ok(recovery) => GuestMessage::Recovered {
+    match recover(contender, judged, place, virtual_time) {
+        Ok((recovery, work)) => GuestMessage::Recovered {
             recovery: Box::new(recovery),
+            work,
         },
         Err(reason) => GuestMessage::Refused { reason },
     }
 }
 
-/// Recovers the file system of the contender and judges it.
+/// Recovers the file system of the contender and judges it. Also returns the lost work.
 fn recover(
     contender: &Contender,
-    seed: u64,
-    acknowledged: u64,
+    (of_seed, performed): ((u64, u64), Option<&TimedWork>),
     place: &Path,
     virtual_time: bool,
-) -> Result<Recovery, String> {
+) -> Result<(Recovery, Option<Vec<WorkLoss>>), String> {
     let tested = TestedFilesystem::of(contender, place, virtual_time)?;
+    let before_check = match performed {
+        None => tested.judge_before_check(of_seed)?,
+        Some(_) => None,
+    };
     let mut recovery = Recovery {
-        before_check: tested.judge_before_check(seed, acknowledged)?,
+        before_check,
         ..Recovery::default()
     };
+    let mut work = None;
     let began = Instant::now();
     let mounted = tested.mount_after_crash(&mut recovery);
     recovery.took_ns = Nanos::from(began.elapsed());
     match mounted {
         Err(reason) => recovery.beyond_repair = Some(reason),
         Ok(mounted) => {
-            recovery.judgement = Some(crash::judge(&tested.root(), seed, acknowledged));
+            let root = tested.root();
+            let (seed, acknowledged) = of_seed;
+            let judgement = match performed {
+                None => crash::judge(&root, seed, acknowledged),
+                Some(performed) => {
+                    let tree = crash::dump(&root);
+                    let at = (&*performed.returned, performed.at);
+                    work = Some(undone(&performed.timed, at, &tree));
+                    judge(contender, &performed.timed.program, acknowledged, &tree)?
+                }
+            };
+            recovery.judgement = Some(judgement);
             mounted.unmount()?;
         }
     }
@@ -303,5 +336,68 @@ fn recover(
         recovery.clean = Some(found.is_none());
         recovery.found = found;
     }
-    Ok(recovery)
+    Ok((recovery, work))
+}
+
+/// The files of which something durable is lost.
+fn judge(
+    contender: &Contender,
+    program: &Program,
+    acknowledged: u64,
+    tree: &Tree,
+) -> Result<Judgement, String> {
+    let all = Progress::complete(program).returned;
+    let returned = u32::try_from(acknowledged).map_or(all, |returned| returned.min(all));
+    let progress = Progress {
+        began: (returned + IN_FLIGHT).min(all),
+        returned,
+    };
+    let oracle = Oracle::new(program, promises_of(contender)).map_err(|e| e.to_string())?;
+    let mut judgement = Judgement {
+        files: tree.entries.len() as u64,
+        ..Judgement::default()
+    };
+    let mut last = None;
+    for broken in oracle.judge(progress, tree) {
+        // A file counts once. Violations are in the order of their paths.
+        if last.as_ref() == Some(&broken.path) {
+            continue;
+        }
+        *judgement.lost.entry(loss(&broken, tree)).or_default() += 1;
+        last = Some(broken.path);
+        if judgement.messages.len() < REPORTED {
+            judgement.messages.push(broken.message);
+        }
+    }
+    Ok(judgement)
+}
+
+/// The kind of a loss.
+fn loss(broken: &Broken, tree: &Tree) -> Loss {
+    match tree.entries.get(&broken.path) {
+        None => Loss::Missing,
+        Some(entry) if entry.unreadable.is_some() => Loss::Unreadable,
+        Some(_) if broken.violation == Violation::Returned => Loss::Returned,
+        Some(entry) => match &entry.kind {
+            EntryKind::File { size: 0, .. } => Loss::Empty,
+            _ if broken.violation == Violation::Content => Loss::Stale,
+            _ => Loss::Torn,
+        },
+    }
+}
+
+/// The promises of a file system for fsync and sync, without extra promises.
+pub fn promises_of(contender: &Contender) -> Promises {
+    let recipe = fsdyno_recipes::find(&contender.filesystem);
+    let consistency = recipe.map(|recipe| recipe.facts().capabilities.consistency);
+    let unjournaled = consistency == Some(Consistency::None);
+    let device = [String::from("device")];
+    let repaired = recipe.is_some_and(|recipe| recipe.check_at_boot(&device).is_some());
+    let mut promises = match (unjournaled, repaired) {
+        (false, _) => Promises::JOURNALED,
+        (true, true) => Promises::UNJOURNALED,
+        (true, false) => Promises::UNREPAIRED,
+    };
+    promises.stale_data |= recipe.is_some_and(|recipe| recipe.shows_stale_data(contender));
+    promises
 }

@@ -41,17 +41,33 @@ pub fn run_in_guest(task: &Path) -> Result<(), ServeError> {
             allocator::keep_memory();
             run(*plan, cell, &place, &writer, None)
         }
-        Task::Write { contender, seed } => {
+        Task::Write {
+            contender,
+            seed,
+            program,
+        } => {
             let operations = |operations| writer.write(&GuestMessage::Acknowledged { operations });
             GuestMessage::Refused {
-                reason: crash::write(&contender, seed, &place, true, &operations),
+                reason: crash::write(
+                    &contender,
+                    (seed, program.as_deref()),
+                    &place,
+                    true,
+                    &operations,
+                ),
             }
         }
         Task::Recover {
             contender,
             seed,
             acknowledged,
-        } => crash::recover_and_report(&contender, seed, acknowledged, &place, true),
+            performed,
+        } => crash::recover_and_report(
+            &contender,
+            ((seed, acknowledged), performed.as_deref()),
+            &place,
+            true,
+        ),
         _ => GuestMessage::Refused {
             reason: "its task is none that can be done alone".to_owned(),
         },

@@ -9,6 +9,7 @@ mod crash;
 mod explore;
 mod isolation;
 
+pub use crash::promises_of;
 pub use isolation::run_in_guest;
 
 use crate::Lab;
@@ -100,20 +101,30 @@ pub fn serve() -> Result<(), ServeError> {
                 writer.write(&run(*plan, cell, &place, &writer, Some(host)))?;
                 break shared;
             }
-            Some(Task::Write { contender, seed }) => {
+            Some(Task::Write {
+                contender,
+                seed,
+                program,
+            }) => {
                 let operations =
                     |operations| writer.write(&GuestMessage::Acknowledged { operations });
-                let reason = crash::write(&contender, seed, &place, false, &operations);
+                let reason = crash::write(
+                    &contender,
+                    (seed, program.as_deref()),
+                    &place,
+                    false,
+                    &operations,
+                );
                 writer.write(&GuestMessage::Refused { reason })?;
             }
             Some(Task::Recover {
                 contender,
                 seed,
                 acknowledged,
+                performed,
             }) => writer.write(&crash::recover_and_report(
                 &contender,
-                seed,
-                acknowledged,
+                ((seed, acknowledged), performed.as_deref()),
                 &place,
                 false,
             ))?,

@@ -1,7 +1,9 @@
 //! Performs a program of the crash explorer, one system call an operation, and reports when each
 //! operation begins and returns.
 
-use fsdyno_crash::{DEVICE, Operation, Program, SpecialKind, Target, WriteKind, content};
+use fsdyno_crash::{
+    DEVICE, Operation, Program, SpecialKind, Target, TimedProgram, WriteKind, content,
+};
 use fsdyno_files::{errno, uninterrupted};
 use rustix::fd::{AsFd, AsRawFd, OwnedFd};
 use rustix::fs::{
@@ -14,8 +16,10 @@ use rustix::io::{Errno, pread, pwrite};
 use rustix::mm::{MapFlags, MsyncFlags, ProtFlags, mmap, msync, munmap};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::fmt;
 use std::io::{self, Write};
 use std::path::Path;
+use std::thread;
 use std::time::{Duration, Instant};
 
 /// The maximum length of one write, bytes.
@@ -40,6 +44,12 @@ pub struct FailedOperation {
     pub operation: u32,
     /// The name of the error number.
     pub errno: String,
+}
+
+impl fmt::Display for FailedOperation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "operation {} failed: {}", self.operation, self.errno)
+    }
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -82,6 +92,31 @@ pub fn perform(
         failed: None,
         elapsed: began.elapsed(),
     })
+}
+
+/// Performs a program whose operations begin at given times, and reports the number of operations
+/// that have returned: after the setup, and after each. Returns the operation that failed.
+pub fn perform_timed(
+    root: &Path,
+    timed: &TimedProgram,
+    acknowledged: &mut dyn FnMut(u64) -> io::Result<()>,
+) -> io::Result<Option<FailedOperation>> {
+    let first = timed.program.first();
+    let mut began = Instant::now();
+    let performed = perform(root, &timed.program, &mut |point| match point {
+        Point::SetUp => {
+            began = Instant::now();
+            acknowledged(first.into())
+        }
+        Point::Begins(number) => {
+            let at = timed.begins.get((number - first) as usize);
+            let at = Duration::from_nanos(at.map_or(0, |at| at.0));
+            thread::sleep(at.saturating_sub(began.elapsed()));
+            Ok(())
+        }
+        Point::Returned(number) => acknowledged(u64::from(number) + 1),
+    })?;
+    Ok(performed.failed)
 }
 
 fn failed(operation: u32, cause: Errno, elapsed: Duration) -> Performed {

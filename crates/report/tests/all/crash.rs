@@ -2,7 +2,7 @@
 
 use crate::fixture;
 use fsdyno_model::{
-    Contender, GuestSize, Judgement, Loss, Nanos, PowerCut, Recovery, Series, SeriesInfo,
+    Contender, GuestSize, Judgement, Loss, Nanos, PowerCut, Recovery, Series, SeriesInfo, WorkLoss,
 };
 use fsdyno_report::{Format, Options, render_crash};
 
@@ -31,6 +31,7 @@ fn series(labels: &[String]) -> Series {
                 clean: Some(true),
                 ..Recovery::default()
             },
+            work: None,
             images: Vec::new(),
         })
     });
@@ -47,6 +48,7 @@ fn series(labels: &[String]) -> Series {
             seed: 1,
             guest: GuestSize::default(),
             disk: None,
+            activities: None,
             work_dir: "/somewhere".into(),
             provenance: run.provenance,
             command_line: ["fsdyno", "crash", "--random"].map(str::to_owned).into(),
@@ -96,4 +98,72 @@ fn a_page_begins_with_the_answer_and_the_losses_and_its_headline_is_no_command()
         places.iter().all(Option::is_some) && places.is_sorted(),
         "{places:?}"
     );
+}
+
+/// One power cut that lost a save, and one that lost nothing.
+fn power_losses() -> Series {
+    let mut series = series(&["xfs".into(), "btrfs@mirror2".into()]);
+    series.info.activities = Some("[[activity]]".to_owned());
+    for cut in &mut series.power_cuts {
+        let lost = cut.contender == "xfs";
+        let saves = WorkLoss {
+            activity: "a \u{1b}[31msave".to_owned(),
+            lost_ns: lost.then_some(Nanos(5_000_000_000)),
+            saves: 4,
+            broken_saves: lost.into(),
+            first: lost.then(|| "`a` is neither old nor new".to_owned()),
+            ..WorkLoss::default()
+        };
+        let log = WorkLoss {
+            activity: "log".to_owned(),
+            ..WorkLoss::default()
+        };
+        cut.work = Some(vec![saves, log]);
+        cut.recovery.judgement = Some(Judgement::default());
+    }
+    series
+}
+
+#[test]
+fn lost_work_is_said_first_with_the_shares_of_power_cuts() {
+    let series = power_losses();
+    let screen = text(&series, Format::Terminal);
+    assert!(
+        screen.lines().all(|line| line.chars().count() <= 80),
+        "{screen}"
+    );
+    let words: Vec<&str> = screen.split_whitespace().collect();
+    let words = words.join(" ");
+    for part in [
+        "of 2 power cuts: xfs 5.00 s (5.00 s), btrfs@mirror2 0 ns (0 ns).",
+        "Nothing that was synced is lost.",
+        "neither the old nor the new file: xfs in 2 of 2 (16\u{2013}100 %).",
+        "No recovery needed a person.",
+        "broken saves 2/2 (16\u{2013}100 %) 0/2 (0\u{2013}84 %)",
+    ] {
+        assert!(words.contains(part), "{words}");
+    }
+    let page = text(&series, Format::Html);
+    assert!(page.contains("each kind of work") && page.contains("Each power cut"));
+    // A row for each activity of each power cut.
+    let figures = text(&series, Format::Csv);
+    assert_eq!(figures.lines().count(), 1 + 2 * 4, "{figures}");
+    assert!(!figures.contains('\x1b'), "{figures}");
+}
+
+#[test]
+fn a_file_system_that_cannot_be_mounted_lost_all_and_needs_a_person() {
+    let mut series = power_losses();
+    for cut in &mut series.power_cuts {
+        cut.work = None;
+        cut.recovery = Recovery {
+            beyond_repair: Some("it is gone".to_owned()),
+            ..Recovery::default()
+        };
+    }
+    let screen = text(&series, Format::Terminal);
+    let words: Vec<&str> = screen.split_whitespace().collect();
+    let words = words.join(" ");
+    assert!(words.contains("Synced data are lost: xfs in 2 of 2"));
+    assert!(words.contains("A person had to repair: xfs in 2 of 2"));
 }

@@ -155,6 +155,7 @@ fn crash_tests_are_valid_by_their_schemas() {
             clean: Some(false),
             ..Recovery::default()
         },
+        work: None,
         images: vec!["/somewhere".into()],
     };
     let whole = PowerCut {
@@ -178,6 +179,7 @@ fn crash_tests_are_valid_by_their_schemas() {
             seed: 1,
             guest: fsdyno_model::GuestSize::default(),
             disk: None,
+            activities: None,
             work_dir: "/somewhere".into(),
             provenance: run.provenance,
             command_line: run.command_line,

@@ -16,10 +16,9 @@ pub use kept::KeepError;
 
 use fsdyno_crash::{Bounds, Generated, Program, Promises, parse_programs};
 use fsdyno_lab::explorer::{CheckError, Checker, ExplorerGuest, Prepared, disk_size};
-use fsdyno_lab::{GuestLab, GuestLabError};
+use fsdyno_lab::{GuestLab, GuestLabError, promises_of};
 use fsdyno_model::{
-    BlockRole, Consistency, Contender, DeclaredPromise, ExtraPromise, ModelDisk, ProgramSource,
-    Search,
+    BlockRole, Contender, DeclaredPromise, ExtraPromise, ModelDisk, ProgramSource, Search,
 };
 use fsdyno_recipes::Roles;
 use std::collections::BTreeMap;
@@ -135,17 +134,7 @@ impl Programs {
 }
 
 fn promises(contender: &Contender, search: &Search) -> Promises {
-    let recipe = fsdyno_recipes::find(&contender.filesystem);
-    let consistency = recipe.map(|recipe| recipe.facts().capabilities.consistency);
-    let unjournaled = consistency == Some(Consistency::None);
-    let device = [String::from("device")];
-    let repaired = recipe.is_some_and(|recipe| recipe.check_at_boot(&device).is_some());
-    let mut promises = match (unjournaled, repaired) {
-        (false, _) => Promises::JOURNALED,
-        (true, true) => Promises::UNJOURNALED,
-        (true, false) => Promises::UNREPAIRED,
-    };
-    promises.stale_data |= recipe.is_some_and(|recipe| recipe.shows_stale_data(contender));
+    let mut promises = promises_of(contender);
     for declared in search.extra.get(&contender.label).into_iter().flatten() {
         match declared.promise {
             ExtraPromise::OrderedMetadata => promises.ordered_metadata = true,

@@ -4,7 +4,10 @@
 //! concerns one sector of a known role that the healthy file system reads. A guest then mounts it, reads
 //! every file, and makes a new one; the host compares the files with the tree. If no file and no system
 //! call shows the fault, the checker and the scrub of the recipe also run.
+//!
+//! [`activities`] has the work during which the power is cut.
 
+pub mod activities;
 mod compare;
 mod fault;
 mod medium;

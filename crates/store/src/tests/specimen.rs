@@ -548,6 +548,7 @@ pub(crate) fn series(started_unix_ns: u64) -> SeriesInfo {
             processors: Some(2),
         },
         disk: None,
+        activities: None,
         work_dir: "/var/tmp/a b".into(),
         provenance: Provenance {
             kernel: "Linux 6.1".into(),
@@ -578,6 +579,7 @@ pub(crate) fn power_cut_without_losses(contender: &str, number: u32) -> PowerCut
             clean: Some(true),
             ..Recovery::default()
         },
+        work: None,
         images: Vec::new(),
     }
 }

@@ -76,6 +76,7 @@ pub fn crash(args: &CrashArgs, store: &Path) -> Result<Code, CliError> {
                 contender,
                 seed: args.seed,
                 disk: disk.as_ref(),
+                program: None,
             };
             let recovery = lab.again(pull, acknowledged, &images);
             let recovery = recovery.map_err(guest_error)?;
@@ -142,9 +143,15 @@ fn model_disk(args: &CrashArgs) -> Result<Option<ModelDisk>, CliError> {
             args.lab
         )));
     }
-    let mut model = fsdyno_lab::model_disk(name).map_err(CliError::usage)?;
+    let mut model = timed_disk(name)?;
     let faults = args.disk_faults.as_deref().map(fsdyno_lab::disk_faults);
     model.faults = faults.transpose().map_err(CliError::usage)?;
+    Ok(Some(model))
+}
+
+/// A model disk on which virtual time passes.
+pub(in crate::commands) fn timed_disk(name: &Path) -> Result<ModelDisk, CliError> {
+    let model = fsdyno_lab::model_disk(name).map_err(CliError::usage)?;
     let profile = Profile::parse(&model.profile, &model.text).map_err(CliError::usage)?;
     if matches!(profile.timing, Timing::Null) {
         return Err(CliError::usage(format!(
@@ -153,7 +160,7 @@ fn model_disk(args: &CrashArgs) -> Result<Option<ModelDisk>, CliError> {
             model.profile
         )));
     }
-    Ok(Some(model))
+    Ok(model)
 }
 
 /// Keeps images of a search or series, within the budget.
@@ -181,53 +188,23 @@ fn pull(
     }
     store.begin_series(&mut info)?;
     output::note(format_args!("series {} begins", info.id));
-    let SeriesInfo {
-        id,
-        contenders,
-        disk,
-        ..
-    } = &info;
+    let SeriesInfo { id, disk, .. } = &info;
     let kept_dir = kept_dir(args, id)?;
-    let mut power_cuts: Vec<PowerCut> = Vec::new();
-    // The contenders alternate, so that drift of the machine affects all of them.
-    let tests: Vec<(u32, &Contender)> = (1..=info.power_cuts_planned)
-        .flat_map(|number| contenders.iter().map(move |contender| (number, contender)))
-        .zip(0..)
-        .filter(|(_, place)| info.shard.is_none_or(|s| Shard::with(*place, s.of) == s))
-        .map(|(test, _)| test)
-        .collect();
     let jobs = match disk {
         Some(_) => args.jobs.count(args.guest_memory),
         // Real time depends on the other load of the machine.
         None => NonZeroUsize::MIN,
     };
-    let crash = |(number, contender): &(u32, &Contender)| {
-        let seed = args.seed.wrapping_add(u64::from(*number) - 1);
+    let (power_cuts, ended) = execute(store, &info, jobs, |contender, (number, seed)| {
         let test = CrashTest {
             contender,
             seed,
             disk: disk.as_ref(),
+            program: None,
         };
-        let power_cut = lab.crash(test, *number, &kept_dir, args.keep);
+        let power_cut = lab.crash(test, number, &kept_dir, args.keep);
         power_cut.map_err(guest_error)
-    };
-    let mut summaries = Summaries::new(&info);
-    let ended = in_order(&tests, jobs, crash, |(_, contender), power_cut| {
-        store.record_power_cut(id, &power_cut)?;
-        summaries.add(contender, &power_cut);
-        power_cuts.push(power_cut);
-        Ok(())
-    });
-    summaries.end();
-    if ended
-        .as_ref()
-        .is_err_and(|error| error.code == Code::Interrupted)
-    {
-        store.end_series(id, StopReason::Interrupted, unix_now())?;
-    }
-    if ended.is_ok() {
-        store.end_series(id, StopReason::Complete, unix_now())?;
-    }
+    })?;
     if power_cuts.is_empty() {
         return ended.map(|()| Code::Ok);
     }
@@ -248,6 +225,49 @@ fn pull(
     }
     ended?;
     Ok(code(power_cuts.iter().map(|power_cut| &power_cut.recovery)))
+}
+
+/// Executes the power cuts of a series, each with its number and seed, and stores each of them.
+/// Returns those that were executed, and how the series ended.
+pub(in crate::commands) fn execute(
+    store: &mut Store,
+    info: &SeriesInfo,
+    jobs: NonZeroUsize,
+    crash: impl Fn(&Contender, (u32, u64)) -> Result<PowerCut, CliError> + Sync,
+) -> Result<(Vec<PowerCut>, Result<(), CliError>), CliError> {
+    // The contenders alternate, so that drift of the machine affects all of them.
+    let tests: Vec<(u32, &Contender)> = (1..=info.power_cuts_planned)
+        .flat_map(|number| {
+            info.contenders
+                .iter()
+                .map(move |contender| (number, contender))
+        })
+        .zip(0..)
+        .filter(|(_, place)| info.shard.is_none_or(|s| Shard::with(*place, s.of) == s))
+        .map(|(test, _)| test)
+        .collect();
+    let crash = |(number, contender): &(u32, &Contender)| {
+        let seed = info.seed.wrapping_add(u64::from(*number) - 1);
+        crash(contender, (*number, seed))
+    };
+    let mut power_cuts: Vec<PowerCut> = Vec::new();
+    let mut summaries = Summaries::new(info);
+    let ended = in_order(&tests, jobs, crash, |(_, contender), power_cut| {
+        store.record_power_cut(&info.id, &power_cut)?;
+        summaries.add(contender, &power_cut);
+        power_cuts.push(power_cut);
+        Ok(())
+    });
+    summaries.end();
+    let reason = match &ended {
+        Ok(()) => Some(StopReason::Complete),
+        Err(error) if error.code == Code::Interrupted => Some(StopReason::Interrupted),
+        Err(_) => None,
+    };
+    if let Some(reason) = reason {
+        store.end_series(&info.id, reason, unix_now())?;
+    }
+    Ok((power_cuts, ended))
 }
 
 /// Performs this work on each item, on this number of items at the same time, and passes the
@@ -316,6 +336,7 @@ fn info(
         seed: args.seed,
         guest,
         disk,
+        activities: None,
         provenance: provenance_of(&contenders, &work_dir),
         command_line: crate::args::command_line(),
         contenders,
@@ -338,7 +359,7 @@ pub(in crate::commands) fn provenance_of(contenders: &[Contender], work_dir: &Pa
 }
 
 /// Failure if acknowledged data was lost, or if a file system could not be mounted.
-fn code<'a>(mut recoveries: impl Iterator<Item = &'a Recovery>) -> Code {
+pub(in crate::commands) fn code<'a>(mut recoveries: impl Iterator<Item = &'a Recovery>) -> Code {
     let is_whole = |one: &Recovery| one.judgement.as_ref().is_some_and(|j| j.losses() == 0);
     Code::ok_if(recoveries.all(is_whole))
 }

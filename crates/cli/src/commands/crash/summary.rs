@@ -41,6 +41,10 @@ impl<'a> Summaries<'a> {
         if power_cut.recovery.is_whole() && power_cut.images.is_empty() {
             return;
         }
+        // Of a series of activities, each power cut loses something.
+        if self.info.activities.is_some() {
+            return;
+        }
         if self.printed < MAX_PRINTED {
             self.printed += 1;
             self.bar.suspend(|| print(self.info, contender, power_cut));

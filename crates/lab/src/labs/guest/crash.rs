@@ -4,14 +4,15 @@
 
 use super::session::{GuestSession, SessionError};
 use super::{GuestLab, GuestLabError, LAST_LINES, paths_of};
-use crate::messages::Task;
+use crate::messages::{Task, TimedWork};
+use fsdyno_crash::TimedProgram;
 use fsdyno_datasets::seed::Seed;
 use fsdyno_files::kept::KeptDir;
 use fsdyno_host::image::{Image, Scratch};
 use fsdyno_host::journal::Journal;
 use fsdyno_model::{
     Bytes, CacheLoss, CancelToken, Contender, GuestSize, LabChoice, ModelDisk, Nanos, PowerCut,
-    Recovery,
+    Recovery, WorkLoss,
 };
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -19,6 +20,10 @@ use std::time::{Duration, Instant};
 /// How long a guest writes before the power cut: the minimum, and the longest addition. Journals
 /// commit every five seconds or more often, so power cuts happen before and after the first commit.
 const WRITING: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(7));
+
+/// The same of a timed program. Linux writes data after 30 s (`dirty_expire_centisecs`), and Btrfs
+/// commits 30 s later: at the power cut, data of all ages exist.
+const TIMED: (Duration, Duration) = (Duration::from_secs(75), Duration::from_secs(60));
 
 /// The size of each disk: every file system can be made on it.
 const DISK: Bytes = Bytes(1 << 30);
@@ -31,14 +36,20 @@ pub struct CrashTest<'a> {
     pub seed: u64,
     /// The model disk under it; none if its disks keep all writes that they receive.
     pub disk: Option<&'a ModelDisk>,
+    /// The operations, with a model disk; none for those of the seed.
+    pub program: Option<&'a TimedProgram>,
 }
 
 impl CrashTest<'_> {
     /// How long the guest writes before the power cut.
     pub(super) fn writing(&self) -> Duration {
-        let longer = Seed::new(self.seed).part("moment");
-        let longer = longer.below(u64::from(u32::MAX));
-        WRITING.0 + WRITING.1.mul_f64(longer as f64 / f64::from(u32::MAX))
+        let (least, longer) = match self.program {
+            Some(_) => TIMED,
+            None => WRITING,
+        };
+        let part = Seed::new(self.seed).part("moment");
+        let part = part.below(u64::from(u32::MAX));
+        least + longer.mul_f64(part as f64 / f64::from(u32::MAX))
     }
 }
 
@@ -47,6 +58,8 @@ pub(super) struct Written {
     pub guest: String,
     /// How many operations were acknowledged.
     pub acknowledged: u64,
+    /// The times of the acknowledgements since the first, with a model disk.
+    pub returned: Vec<Nanos>,
     /// The time until the power cut.
     pub after: Nanos,
     /// The data that its model disks lost.
@@ -72,6 +85,9 @@ impl GuestLab {
         self
     }
 
+    /// The latest moment of a power cut during a timed program.
+    pub const LATEST: Duration = TIMED.0.saturating_add(TIMED.1);
+
     /// Runs one crash test. Keeps the images if recovery was not complete, or `always`.
     pub fn crash(
         &self,
@@ -80,28 +96,50 @@ impl GuestLab {
         kept_dir: &KeptDir<'_>,
         always: bool,
     ) -> Result<PowerCut, GuestLabError> {
+        let scratch = Scratch::create(&self.unique_place("cut"), &self.journal)?;
+        let (mut power_cut, images) = self.cut(test, number, scratch.path())?;
+        if always || !power_cut.recovery.is_whole() {
+            power_cut.images = keep_all(images, test.contender, test.seed, kept_dir)?;
+        }
+        Ok(power_cut)
+    }
+
+    /// Cuts the power during a timed program.
+    pub fn crash_timed(&self, test: CrashTest<'_>, number: u32) -> Result<PowerCut, GuestLabError> {
+        let scratch = Scratch::create(&self.unique_place("cut"), &self.journal)?;
+        let (power_cut, _) = self.cut(test, number, scratch.path())?;
+        Ok(power_cut)
+    }
+
+    /// Lets a guest write until the power cut, and another one recover the file system.
+    fn cut(
+        &self,
+        test: CrashTest<'_>,
+        number: u32,
+        scratch: &Path,
+    ) -> Result<(PowerCut, Vec<Image>), GuestLabError> {
         let CrashTest {
             contender, seed, ..
         } = test;
-        let scratch = Scratch::create(&self.unique_place("cut"), &self.journal)?;
-        let images = self.empty_disks(scratch.path(), contender.layout.devices, DISK)?;
+        let images = self.empty_disks(scratch, contender.layout.devices, DISK)?;
         let disks = paths_of(&images);
         let Written {
             guest,
             acknowledged,
+            returned,
             after,
             disk,
         } = match test.disk {
-            Some(model) => self.write_in_virtual_time(test, model, scratch.path(), &disks)?,
-            None => self.write_in_real_time(test, scratch.path(), &disks)?,
+            Some(model) => self.write_in_virtual_time(test, model, scratch, &disks)?,
+            None => self.write_in_real_time(test, scratch, &disks)?,
         };
-        let recovery = self.recover(test, acknowledged, &disks)?;
-        let images = if recovery.is_whole() && !always {
-            Vec::new()
-        } else {
-            keep_all(images, contender, seed, kept_dir)?
-        };
-        Ok(PowerCut {
+        let performed = test.program.map(|timed| TimedWork {
+            timed: timed.clone(),
+            returned,
+            at: after,
+        });
+        let (recovery, work) = self.recover(test, (acknowledged, performed), &disks)?;
+        let power_cut = PowerCut {
             contender: contender.label.clone(),
             number,
             seed,
@@ -110,8 +148,10 @@ impl GuestLab {
             acknowledged,
             disk,
             recovery,
-            images,
-        })
+            work,
+            images: Vec::new(),
+        };
+        Ok((power_cut, images))
     }
 
     /// Recovers kept images again, without changing them.
@@ -121,7 +161,7 @@ impl GuestLab {
         acknowledged: u64,
         images: &[PathBuf],
     ) -> Result<Recovery, GuestLabError> {
-        self.recover(test, acknowledged, images)
+        Ok(self.recover(test, (acknowledged, None), images)?.0)
     }
 
     /// Starts a guest that writes, and kills it.
@@ -138,6 +178,7 @@ impl GuestLab {
             session.send(&Task::Write {
                 contender: Box::new(test.contender.clone()),
                 seed: test.seed,
+                program: None,
             })?;
             // The time before the first acknowledgement is that of mkfs and mount.
             let first = session.acknowledged()?;
@@ -153,6 +194,7 @@ impl GuestLab {
                 Ok(Written {
                     guest: about,
                     acknowledged: rest.unwrap_or(last),
+                    returned: Vec::new(),
                     after: Nanos::from(after),
                     disk: None,
                 })
@@ -160,13 +202,13 @@ impl GuestLab {
         }
     }
 
-    /// Starts another guest that recovers the file system and judges it.
+    /// Starts another guest that recovers the file system and judges it. Also returns the lost work.
     fn recover(
         &self,
         test: CrashTest<'_>,
-        acknowledged: u64,
+        (acknowledged, performed): (u64, Option<TimedWork>),
         images: &[PathBuf],
-    ) -> Result<Recovery, GuestLabError> {
+    ) -> Result<(Recovery, Option<Vec<WorkLoss>>), GuestLabError> {
         let scratch = Scratch::create(&self.unique_place("again"), &self.journal)?;
         // Works on copies: the images keep the state of the power cut. User-mode Linux has
         // copy-on-write disks, but checkers that bypass the cache would read old data from them.
@@ -180,6 +222,7 @@ impl GuestLab {
             contender: Box::new(test.contender.clone()),
             seed: test.seed,
             acknowledged,
+            performed: performed.map(Box::new),
         };
         if let Some(model) = test.disk {
             return self.recover_in_virtual_time(&task, model, scratch.path(), &disks);
@@ -194,16 +237,19 @@ impl GuestLab {
         match received {
             Ok(recovery) => {
                 session.leave(0);
-                Ok(recovery)
+                Ok((recovery, None))
             }
             // The kernel crashed on this file system, which is the result of the recovery.
-            Err(SessionError::Broken(error)) => Ok(Recovery {
-                beyond_repair: Some(format!(
-                    "the guest {}",
-                    session.failure_message(&SessionError::Broken(error), LAST_LINES)
-                )),
-                ..Recovery::default()
-            }),
+            Err(SessionError::Broken(error)) => {
+                let recovery = Recovery {
+                    beyond_repair: Some(format!(
+                        "the guest {}",
+                        session.failure_message(&SessionError::Broken(error), LAST_LINES)
+                    )),
+                    ..Recovery::default()
+                };
+                Ok((recovery, None))
+            }
             Err(error_of_guest) => Err(self.broken(session, &error_of_guest)),
         }
     }

@@ -16,7 +16,7 @@ use fsdyno_disk::transports::calendar::{
 };
 use fsdyno_guests::protocol::FrameReader;
 use fsdyno_guests::{Guest, OneProcessor, ended};
-use fsdyno_model::{Bytes, CacheLoss, CancelToken, ModelDisk, Nanos, Recovery};
+use fsdyno_model::{Bytes, CacheLoss, CancelToken, ModelDisk, Nanos, Recovery, WorkLoss};
 use std::fs;
 use std::io;
 use std::os::unix::net::UnixStream;
@@ -57,6 +57,7 @@ impl GuestLab {
         let task = Task::Write {
             contender: Box::new(test.contender.clone()),
             seed: test.seed,
+            program: test.program.cloned().map(Box::new),
         };
         write_task(scratch, &task).map_err(guest_failed)?;
         let TimedDisks {
@@ -87,10 +88,13 @@ impl GuestLab {
         let passed = acknowledgements.check_power_cut(passed, status);
         let passed = passed.map_err(|what| guest_failed(with_last(what, &last)))?;
         let disk = power_cut(&mut calendar_disks, &passed, test.seed).map_err(guest_failed)?;
+        let first = acknowledgements.first().unwrap_or(passed.time);
+        let times = acknowledgements.times.iter();
         Ok(Written {
             guest: acknowledgements.guest,
             acknowledged: acknowledgements.acknowledged,
-            after: Nanos(passed.time.0 - acknowledgements.first.unwrap_or(passed.time).0),
+            returned: times.map(|at| Nanos(at.0 - first.0)).collect(),
+            after: Nanos(passed.time.0 - first.0),
             disk: Some(disk),
         })
     }
@@ -117,7 +121,7 @@ impl GuestLab {
         model: &ModelDisk,
         scratch: &Path,
         disks: &[PathBuf],
-    ) -> Result<Recovery, GuestLabError> {
+    ) -> Result<(Recovery, Option<Vec<WorkLoss>>), GuestLabError> {
         let _one = OneProcessor::here();
         write_task(scratch, task).map_err(guest_failed)?;
         let place = (disks, size(disks)?);
@@ -129,7 +133,7 @@ impl GuestLab {
         let (line, words) = Line::new(line).map_err(|e| guest_failed(e.to_string()))?;
         let kept = timed_disks.keep(line, setting);
         let received = self.wait_for_end(&mut guest, &words, &mut |word| match word {
-            GuestMessage::Recovered { recovery } => Ok(Some(*recovery)),
+            GuestMessage::Recovered { recovery, work } => Ok(Some((*recovery, work))),
             other if about(&other).is_some() => Ok(None),
             other => Err(format!("it sent {other:?}")),
         });
@@ -140,7 +144,7 @@ impl GuestLab {
         let last = guest.end(LAST_LINES);
         let (passed, _) = kept.end(received.is_ok());
         let what = match (received, passed) {
-            (Ok(recovery), _) => return Ok(recovery),
+            (Ok(recovered), _) => return Ok(recovered),
             (Err(NoRecord::Stopped), _) => return Err(GuestLabError::Stopped),
             (Err(NoRecord::Refused(reason)), _) => {
                 return Err(guest_failed(format!("could not begin: {reason}")));
@@ -154,10 +158,11 @@ impl GuestLab {
             (Err(NoRecord::Gone(what)), Err(error)) => format!("{what}; {error}"),
         };
         // The kernel crashed on this file system, which is the result of the recovery.
-        Ok(Recovery {
+        let recovery = Recovery {
             beyond_repair: Some(format!("the guest: {}", with_last(what, &last))),
             ..Recovery::default()
-        })
+        };
+        Ok((recovery, None))
     }
 }
 
@@ -212,8 +217,8 @@ struct AckReader {
     writing: Nanos,
     guest: String,
     acknowledged: u64,
-    /// The time of the first acknowledgement.
-    first: Option<Nanos>,
+    /// The times of the acknowledgements.
+    times: Vec<Nanos>,
     /// The reason why the guest refused to write.
     refused: Option<String>,
 }
@@ -227,7 +232,7 @@ impl AckReader {
             writing: Nanos::from(writing),
             guest: String::new(),
             acknowledged: 0,
-            first: None,
+            times: Vec::new(),
             refused: None,
         })
     }
@@ -238,7 +243,7 @@ impl AckReader {
             match self.reader.read() {
                 Ok(None) => break,
                 Ok(Some(GuestMessage::Acknowledged { operations })) => {
-                    self.first.get_or_insert(now);
+                    self.times.push(now);
                     self.acknowledged = operations;
                 }
                 Ok(Some(GuestMessage::Refused { reason })) => self.refused = Some(reason),
@@ -252,7 +257,12 @@ impl AckReader {
         if self.refused.is_some() {
             return Some(now);
         }
-        self.first.map(|first| Nanos(first.0 + self.writing.0))
+        self.first().map(|first| Nanos(first.0 + self.writing.0))
+    }
+
+    /// The time of the first acknowledgement.
+    fn first(&self) -> Option<Nanos> {
+        self.times.first().copied()
     }
 
     /// The state at the power cut, or the reason why there was no power cut.

@@ -202,7 +202,7 @@ impl<'a> GuestSession<'a> {
     /// The recovery of a file system.
     pub fn receive_recovery(&mut self) -> Result<Recovery, SessionError> {
         match self.next(HEARTBEAT_TIMEOUT)? {
-            GuestMessage::Recovered { recovery } => Ok(*recovery),
+            GuestMessage::Recovered { recovery, .. } => Ok(*recovery),
             other => Err(unexpected(&other)),
         }
     }

@@ -1,0 +1,111 @@
+//! `lose`: what each file system loses: by faults of its disks (`disk`), or when the power fails
+//! during usual work (`power`).
+
+mod disk;
+mod power;
+
+use super::jobs::JobsArgs;
+use super::rendering;
+use crate::args::kernel;
+use crate::exit::{CliError, Code};
+use crate::output;
+use clap::{ArgAction, Args, ValueEnum};
+use fsdyno_host::signals;
+use fsdyno_model::{Bytes, KernelChoice};
+use fsdyno_report::{Format, Options};
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+
+/// What takes the data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Question {
+    /// A disk returns wrong or no data
+    Disk,
+    /// The power fails at a random moment of usual work
+    Power,
+}
+
+#[derive(Debug, Args)]
+pub struct LoseArgs {
+    /// What takes the data
+    #[arg(value_enum, default_value = "disk")]
+    pub question: Question,
+    /// Contenders, separated by commas (`fsdyno run --help`)
+    #[arg(long = "fs", value_name = "LIST", action = ArgAction::Append, required = true)]
+    pub contenders: Vec<String>,
+    /// Faults of each kind in blocks of each role, or power cuts [default: 10, 20]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub draws: Option<u32>,
+    /// Seed of the places of the faults, or of the moments of the power cuts
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// With power: file of the work until the power cut (docs/crash-tests.md)
+    #[arg(long, value_name = "FILE")]
+    pub activities: Option<PathBuf>,
+    /// With power: model disk of this profile [default: sata-2008]
+    #[arg(long, value_name = "PROFILE")]
+    pub disk: Option<PathBuf>,
+    /// Directory of the guests
+    #[arg(long, value_name = "DIR", default_value = fsdyno_lab::preflight::DEFAULT_SCRATCH)]
+    pub work_dir: PathBuf,
+    #[command(flatten)]
+    pub jobs: JobsArgs,
+    /// Memory of a guest
+    #[arg(long, value_name = "SIZE", default_value = "512M")]
+    pub guest_memory: Bytes,
+    /// Kernel of a guest: packaged, lab or a path [default: lab if it is built]
+    #[arg(long, value_name = "KERNEL", value_parser = kernel())]
+    pub guest_kernel: Option<KernelChoice>,
+    /// Print the outcomes for each role of a block, or for each kind of work
+    #[arg(long, conflicts_with = "json")]
+    pub long: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Write the report to a file too: .html, .md, .txt, .json or .csv
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Replace a file that exists
+    #[arg(long, requires = "output")]
+    pub force: bool,
+}
+
+/// The model disk of the guests.
+const DISK: &str = "sata-2008";
+
+pub fn lose(args: &LoseArgs, store: &Path) -> Result<Code, CliError> {
+    let stop = signals::cancel_token()?;
+    output::check(args.output.as_deref(), output::existing(args.force))?;
+    rendering::format_of(None, args.output.as_deref())?;
+    match args.question {
+        Question::Disk if args.activities.is_some() || args.disk.is_some() => Err(CliError::usage(
+            "--activities and --disk are of power cuts: fsdyno lose power",
+        )),
+        Question::Disk => disk::lose(args, store, &stop),
+        Question::Power => power::lose(args, store, &stop),
+    }
+}
+
+/// Prints results, and writes them to the requested file.
+fn print<T: Serialize>(
+    args: &LoseArgs,
+    results: &T,
+    render: impl Fn(Format, &Options) -> fsdyno_report::Rendered,
+) -> Result<(), CliError> {
+    if args.json {
+        output::json(results)?;
+    } else {
+        let options = Options {
+            long: args.long,
+            ..rendering::options(false, false)
+        };
+        let bytes = render(Format::Terminal, &options).map_err(CliError::failure)?;
+        output::coloured(&bytes)?;
+    }
+    if let Some(file) = &args.output {
+        let format = rendering::format_of(None, Some(file))?;
+        let page = render(format, &rendering::options(false, true)).map_err(CliError::failure)?;
+        output::to(Some(file), &page, output::existing(args.force))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,87 @@
+//! `lose power`: cuts the power of guests that do usual work, as `crash --random` does.
+
+use super::{DISK, LoseArgs};
+use crate::commands::crash::{self, contenders, lab_for, provenance_of};
+use crate::commands::lab::{guest_error, guest_size};
+use crate::exit::{CliError, Code};
+use crate::output;
+use fsdyno_lab::{CrashTest, GuestLab};
+use fsdyno_model::{CancelToken, LabChoice, Series, SeriesInfo};
+use fsdyno_run::conductor::unix_now;
+use fsdyno_run::lose::activities;
+use fsdyno_store::Store;
+use std::path::Path;
+use std::time::Duration;
+
+/// The default number of power cuts.
+const DRAWS: u32 = 20;
+
+/// How long the work continues after the latest power cut.
+const MARGIN: Duration = Duration::from_secs(2);
+
+pub(super) fn lose(args: &LoseArgs, store: &Path, stop: &CancelToken) -> Result<Code, CliError> {
+    let contenders = contenders(&args.contenders, &LabChoice::Uml)?;
+    let (name, text) = match &args.activities {
+        None => (String::new(), activities::DEFAULT.to_owned()),
+        Some(path) => {
+            let name = path.display().to_string();
+            let text = fsdyno_files::input::read_text(path)
+                .map_err(|error| CliError::usage(format!("--activities {name}: {error}")))?;
+            (name, text)
+        }
+    };
+    let program = activities::parse(&text, GuestLab::LATEST + MARGIN)
+        .map_err(|error| CliError::usage(format!("--activities {name}: {error}")))?;
+    let disk = crash::timed_disk(args.disk.as_deref().unwrap_or(Path::new(DISK)))?;
+    let size = guest_size(
+        &LabChoice::Uml,
+        args.guest_memory,
+        args.guest_kernel.as_ref(),
+    );
+    let work_dir = std::path::absolute(&args.work_dir)?;
+    let lab = lab_for(&LabChoice::Uml, &size, &work_dir, stop)?;
+    let mut store = Store::open(store)?;
+    let mut info = SeriesInfo {
+        id: String::new(),
+        started_unix_ns: unix_now(),
+        ended_unix_ns: None,
+        stop: None,
+        power_cuts_planned: args.draws.unwrap_or(DRAWS),
+        shard: None,
+        seed: args.seed,
+        guest: size,
+        disk: Some(disk.clone()),
+        activities: Some(text),
+        provenance: provenance_of(&contenders, &work_dir),
+        command_line: crate::args::command_line(),
+        contenders,
+        work_dir,
+    };
+    store.begin_series(&mut info)?;
+    output::note(format_args!("series {} begins", info.id));
+    let jobs = args.jobs.count(args.guest_memory);
+    let (power_cuts, ended) =
+        crash::execute(&mut store, &info, jobs, |contender, (number, seed)| {
+            let test = CrashTest {
+                contender,
+                seed,
+                disk: Some(&disk),
+                program: Some(&program),
+            };
+            lab.crash_timed(test, number).map_err(guest_error)
+        })?;
+    if power_cuts.is_empty() {
+        return ended.map(|()| Code::Ok);
+    }
+    let series = Series {
+        schema: Series::SCHEMA,
+        info: store.load_series(&info.id)?.info,
+        power_cuts,
+    };
+    super::print(args, &series.power_cuts, |format, options| {
+        fsdyno_report::render_crash(&series, format, options)
+    })?;
+    ended?;
+    let recoveries = series.power_cuts.iter().map(|one| &one.recovery);
+    Ok(crash::code(recoveries))
+}
