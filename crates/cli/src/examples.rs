@@ -424,6 +424,10 @@ const ALL: &[Examples] = &[
                 "with needs, for mail on a hard disk",
             ),
             (
+                "advise postgresql --disk nvme --set app.clients=16",
+                "for an application, by its own figures",
+            ),
+            (
                 "advise --fit /dev/vda --budget 10m",
                 "on a model of this device, which is only read",
             ),

@@ -295,3 +295,57 @@ fn a_power_cut_takes_acknowledged_work_only_from_careless_settings_of_an_applica
                start: port is taken";
     assert!(refused.err.contains(why), "{}", refused.err);
 }
+
+#[test]
+fn advice_for_an_application_has_its_sizes_its_user_code_and_its_crash_tests() {
+    let test = "advice_for_an_application_has_its_sizes_its_user_code_and_its_crash_tests";
+    let Some(kernel) = lab_kernel(test) else {
+        return;
+    };
+    let programs = ["sqlite3", "awk", "mkfs.ext4", "mkfs.btrfs", "unshare"];
+    if !have(&programs, test) {
+        return;
+    }
+    let home = Home::new();
+    let [kernel_path, work] = [&kernel, &home.work()].map(|path| path.display().to_string());
+    let app = "sqlite[journal_mode=wal,synchronous=full,transactions=3]";
+    let tested = crash(&home, &kernel, app);
+    assert_eq!(tested.code, Some(0), "{}{}", tested.out, tested.err);
+    let sized = app.replace("wal", "wal,rows=100");
+    let advise = |more: &[&str]| {
+        let fixed = ["advise", &sized, "--disk", "nvme", "--no-robust"];
+        let place = ["--guest-kernel", &kernel_path, "--work-dir", &work];
+        home.fsdyno(&[&fixed[..], &place, more].concat())
+    };
+    let printed = advise(&["--fs", "ext4,btrfs", "--format", "json"]);
+    assert_eq!(printed.code, Some(0), "{}{}", printed.out, printed.err);
+    let advice: Value = serde_json::from_str(&printed.out).unwrap();
+    let amounts = advice["sizes"].as_array().unwrap().iter();
+    let amounts: Vec<&str> = amounts
+        .filter_map(|one| one["amount"][0].as_str())
+        .collect();
+    // The time limit may leave out larger ones.
+    let all = ["rows 100", "rows 400", "rows 1600"];
+    assert!(!amounts.is_empty() && all.starts_with(&amounts), "{advice}");
+    let left_out = advice["left_out"].as_array().unwrap().iter();
+    let sizes = left_out.filter(|one| one.as_str().unwrap().ends_with("times the work"));
+    assert_eq!(amounts.len() + sizes.count(), all.len(), "{advice}");
+    let user_code = advice["user_code"].as_str().unwrap();
+    assert!(user_code.contains("for each of 3 transactions"), "{advice}");
+    let measured = advice["contenders"].as_array().unwrap();
+    let tests = |name: &str| {
+        let one = measured.iter().find(|one| one["contender"] == name);
+        one.unwrap()["crash_tests"].clone()
+    };
+    assert_eq!(tests("ext4")["violations"], 0, "{advice}");
+    assert_eq!(tests("btrfs"), Value::Null);
+    assert!(
+        advice["choice"]["commands"][0]
+            .as_str()
+            .unwrap()
+            .starts_with("mkfs.")
+    );
+    let scaled = advise(&["--scale", "2"]);
+    assert_eq!(scaled.code, Some(2), "{}", scaled.err);
+    home.assert_no_guest();
+}
