@@ -123,6 +123,10 @@ const ALL: &[Examples] = &[
                 "record --path /srv/mail --pid 4711 --for 60s -o mail.trace",
                 "record a running process for a minute",
             ),
+            (
+                "record --app postgresql --phase select -o select.trace",
+                "record a phase of an application",
+            ),
             ("record show make.trace", "show what was recorded"),
         ],
     ),

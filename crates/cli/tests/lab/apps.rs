@@ -349,3 +349,50 @@ fn advice_for_an_application_has_its_sizes_its_user_code_and_its_crash_tests() {
     assert_eq!(scaled.code, Some(2), "{}", scaled.err);
     home.assert_no_guest();
 }
+
+const TWO_PHASES: &str = r#"
+title = "a service and two phases as another user"
+user = "nobody"
+programs = { dd = "coreutils" }
+[service]
+start = "echo up >$TMPDIR/up; while [ -e $TMPDIR/up ]; do sleep 0.1; done"
+ready = "test -s $TMPDIR/up"
+stop = "rm $TMPDIR/up"
+[[phases]]
+name = "first"
+about = "writes"
+prepare = "echo ready >ready"
+load = "test -s ready; dd if=/dev/zero of=file bs=4k count=2 2>/dev/null"
+[[phases]]
+name = "second"
+about = "reads"
+prepare = "echo more >more"
+load = "cat file ready more >/dev/null; echo $(id -u) >user"
+"#;
+
+#[test]
+fn a_phase_of_an_application_is_recorded_without_what_is_before_it() {
+    let test = "a_phase_of_an_application_is_recorded_without_what_is_before_it";
+    if !have(&["setpriv", "strace", "dd"], test) {
+        return;
+    }
+    let home = Home::new();
+    let file = home.path("two.toml").display().to_string();
+    std::fs::write(&file, TWO_PHASES).unwrap();
+    let trace = home.path("load.trace").display().to_string();
+    let record = |phase: &str| {
+        let words = ["record", "--app", &file, "--phase", phase, "-o", &trace];
+        home.fsdyno(&[&words[..], &["--recorder", "strace", "--force"]].concat())
+    };
+    let recorded = record("second");
+    assert_eq!(recorded.code, Some(0), "{}{}", recorded.out, recorded.err);
+    let ended_well = !recorded.err.contains("ended with status");
+    assert!(ended_well, "{}", recorded.err);
+    let shown = home.fsdyno(&["record", "show", &trace, "--json"]);
+    let shown: Value = serde_json::from_str(&shown.out).unwrap();
+    assert_eq!(shown["tree"]["files"], 3, "{shown}");
+    assert_eq!(shown["last_tree"]["files"], 4, "{shown}");
+    let mistyped = record("secnd");
+    assert_eq!(mistyped.code, Some(2), "{}", mistyped.err);
+    assert!(mistyped.err.contains("second"), "{}", mistyped.err);
+}
