@@ -123,6 +123,10 @@ const ALL: &[Examples] = &[
                 "record --path /srv/mail --pid 4711 --for 60s -o mail.trace",
                 "record a running process for a minute",
             ),
+            (
+                "record --app postgresql --phase select -o select.trace",
+                "record a phase of an application",
+            ),
             ("record show make.trace", "show what was recorded"),
         ],
     ),
@@ -430,6 +434,10 @@ const ALL: &[Examples] = &[
             (
                 "advise mail --disk sata-2008 --needs snapshots,shrink",
                 "with needs, for mail on a hard disk",
+            ),
+            (
+                "advise postgresql --disk nvme --set app.clients=16",
+                "for an application, by its own figures",
             ),
             (
                 "advise --fit /dev/vda --budget 10m",

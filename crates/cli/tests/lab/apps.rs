@@ -295,3 +295,104 @@ fn a_power_cut_takes_acknowledged_work_only_from_careless_settings_of_an_applica
                start: port is taken";
     assert!(refused.err.contains(why), "{}", refused.err);
 }
+
+#[test]
+fn advice_for_an_application_has_its_sizes_its_user_code_and_its_crash_tests() {
+    let test = "advice_for_an_application_has_its_sizes_its_user_code_and_its_crash_tests";
+    let Some(kernel) = lab_kernel(test) else {
+        return;
+    };
+    let programs = ["sqlite3", "awk", "mkfs.ext4", "mkfs.btrfs", "unshare"];
+    if !have(&programs, test) {
+        return;
+    }
+    let home = Home::new();
+    let [kernel_path, work] = [&kernel, &home.work()].map(|path| path.display().to_string());
+    let app = "sqlite[journal_mode=wal,synchronous=full,transactions=3]";
+    let tested = crash(&home, &kernel, app);
+    assert_eq!(tested.code, Some(0), "{}{}", tested.out, tested.err);
+    let sized = app.replace("wal", "wal,rows=100");
+    let advise = |more: &[&str]| {
+        let fixed = ["advise", &sized, "--disk", "nvme", "--no-robust"];
+        let place = ["--guest-kernel", &kernel_path, "--work-dir", &work];
+        home.fsdyno(&[&fixed[..], &place, more].concat())
+    };
+    let printed = advise(&["--fs", "ext4,btrfs", "--format", "json"]);
+    assert_eq!(printed.code, Some(0), "{}{}", printed.out, printed.err);
+    let advice: Value = serde_json::from_str(&printed.out).unwrap();
+    let amounts = advice["sizes"].as_array().unwrap().iter();
+    let amounts: Vec<&str> = amounts
+        .filter_map(|one| one["amount"][0].as_str())
+        .collect();
+    // The time limit may leave out larger ones.
+    let all = ["rows 100", "rows 400", "rows 1600"];
+    assert!(!amounts.is_empty() && all.starts_with(&amounts), "{advice}");
+    let left_out = advice["left_out"].as_array().unwrap().iter();
+    let sizes = left_out.filter(|one| one.as_str().unwrap().ends_with("times the work"));
+    assert_eq!(amounts.len() + sizes.count(), all.len(), "{advice}");
+    let user_code = advice["user_code"].as_str().unwrap();
+    assert!(user_code.contains("for each of 3 transactions"), "{advice}");
+    let measured = advice["contenders"].as_array().unwrap();
+    let tests = |name: &str| {
+        let one = measured.iter().find(|one| one["contender"] == name);
+        one.unwrap()["crash_tests"].clone()
+    };
+    assert_eq!(tests("ext4")["violations"], 0, "{advice}");
+    assert_eq!(tests("btrfs"), Value::Null);
+    assert!(
+        advice["choice"]["commands"][0]
+            .as_str()
+            .unwrap()
+            .starts_with("mkfs.")
+    );
+    let scaled = advise(&["--scale", "2"]);
+    assert_eq!(scaled.code, Some(2), "{}", scaled.err);
+    home.assert_no_guest();
+}
+
+const TWO_PHASES: &str = r#"
+title = "a service and two phases as another user"
+user = "nobody"
+programs = { dd = "coreutils" }
+[service]
+start = "echo up >$TMPDIR/up; while [ -e $TMPDIR/up ]; do sleep 0.1; done"
+ready = "test -s $TMPDIR/up"
+stop = "rm $TMPDIR/up"
+[[phases]]
+name = "first"
+about = "writes"
+prepare = "echo ready >ready"
+load = "test -s ready; dd if=/dev/zero of=file bs=4k count=2 2>/dev/null"
+[[phases]]
+name = "second"
+about = "reads"
+prepare = "echo more >more"
+load = "cat file ready more >/dev/null; echo $(id -u) >user"
+"#;
+
+#[test]
+fn a_phase_of_an_application_is_recorded_without_what_is_before_it() {
+    let test = "a_phase_of_an_application_is_recorded_without_what_is_before_it";
+    if !have(&["setpriv", "strace", "dd"], test) {
+        return;
+    }
+    let home = Home::new();
+    let file = home.path("two.toml").display().to_string();
+    std::fs::write(&file, TWO_PHASES).unwrap();
+    let trace = home.path("load.trace").display().to_string();
+    let record = |phase: &str| {
+        let words = ["record", "--app", &file, "--phase", phase, "-o", &trace];
+        home.fsdyno(&[&words[..], &["--recorder", "strace", "--force"]].concat())
+    };
+    let recorded = record("second");
+    assert_eq!(recorded.code, Some(0), "{}{}", recorded.out, recorded.err);
+    let ended_well = !recorded.err.contains("ended with status");
+    assert!(ended_well, "{}", recorded.err);
+    let shown = home.fsdyno(&["record", "show", &trace, "--json"]);
+    let shown: Value = serde_json::from_str(&shown.out).unwrap();
+    assert_eq!(shown["tree"]["files"], 3, "{shown}");
+    assert_eq!(shown["last_tree"]["files"], 4, "{shown}");
+    let mistyped = record("secnd");
+    assert_eq!(mistyped.code, Some(2), "{}", mistyped.err);
+    assert!(mistyped.err.contains("second"), "{}", mistyped.err);
+}

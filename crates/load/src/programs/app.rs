@@ -9,10 +9,11 @@ use crate::tool_run::{ToolRun, User};
 use fsdyno_files::programs;
 use fsdyno_model::plan::PhasePlan;
 use fsdyno_model::requirement::{Need, Requirement};
-use fsdyno_model::{Form, Given, Parameter};
+use fsdyno_model::{Form, Given, Parameter, suggestion};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
+use std::path::Path;
 
 /// The kind of phase.
 const KIND: &str = "app";
@@ -68,6 +69,28 @@ pub(super) fn requirement(phase: &PhasePlan) -> Option<Requirement> {
     let (name, package) = of(phase)?.missing()?;
     let of = format!("the application {}", phase.parameters[apps::NAME]);
     Some(Requirement::new(Need::Program { name, package }, of))
+}
+
+/// The setting that is the size of the data of a phase of an application, and its value.
+pub fn size(phase: &PhasePlan) -> Option<(String, u64)> {
+    let app = of(phase)?;
+    let name = app.size()?;
+    let value = phase.parameters.get(name)?.parse().ok()?;
+    Some((name.to_owned(), value))
+}
+
+/// Makes the data of a phase of an application so many times larger. Phases without a size stay as they
+/// are.
+pub fn enlarge(phase: &mut PhasePlan, times: u64) {
+    if let Some((name, value)) = size(phase) {
+        let larger = value.saturating_mul(times);
+        phase.parameters.insert(name, larger.to_string());
+    }
+}
+
+/// The settings of a phase of an application that are not the defaults, without the size of its data.
+pub fn chosen(phase: &PhasePlan) -> BTreeMap<String, String> {
+    of(phase).map_or_else(BTreeMap::new, |app| app.chosen(&phase.parameters))
 }
 
 /// The figures of a phase of an application.
@@ -197,13 +220,96 @@ pub fn crash_commands(
     let service = app.service.as_ref();
     Ok(Some(CrashCommands {
         prepare: crash.prepare.as_deref().map(command),
-        work: command(&with_service(service, &crash.work, true)),
-        check: command(&with_service(service, &crash.check, false)),
+        work: command(&with_service(service, &crash.work, true, TEMPORARY)),
+        check: command(&with_service(service, &crash.check, false, TEMPORARY)),
     }))
 }
 
 /// Where the commands of a crash test find the file system: any user can pass the path.
 const PLACE: &str = "/mnt";
+
+/// Their directory of temporary files, which is their own.
+const TEMPORARY: &str = "/tmp";
+
+/// The shell commands that show a phase of an application to a recorder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RecordCommands {
+    /// The phase.
+    pub phase: String,
+    /// The phases before it, and its `prepare`.
+    pub before: String,
+    /// Its load, with its service.
+    pub timed: String,
+    /// The owner of the directories, uid and gid; none if it runs as the user of fsdyno.
+    pub owner: Option<(u32, u32)>,
+}
+
+/// The commands of a phase of an application, the first if none is named, with these settings: in a
+/// directory, with another one for temporary files. The error says what is wrong.
+pub fn record_commands(
+    app: &App,
+    mut settings: BTreeMap<String, String>,
+    phase: Option<&str>,
+    [directory, temporary]: [&Path; 2],
+) -> Result<RecordCommands, String> {
+    app.complete(&mut settings)?;
+    let mut names = app.phases().map(|(name, _)| name);
+    let last = match phase {
+        Some(name) => names
+            .clone()
+            .find(|one| *one == name)
+            .ok_or_else(|| format!("no phase `{name}`: {}", suggestion(name, names.clone())))?,
+        None => names.next().unwrap_or_default(),
+    };
+    let user = user_of(app).map_err(|error| error.to_string())?;
+    let user = user.filter(|_| rustix::process::geteuid().is_root());
+    let mut environment = environment(app, &settings, directory.as_os_str());
+    environment.push(("TMPDIR".to_owned(), temporary.as_os_str().to_owned()));
+    let place = temporary.to_string_lossy();
+    let command = |text: &str| {
+        let home = shell::quoted(directory.as_os_str());
+        let text = format!("cd {}\n{text}", home.to_string_lossy());
+        let text = shell::quoted(OsStr::new(&text));
+        let (variables, user) = (exported(&environment), as_user(user));
+        format!("{variables}exec {user}sh -euc {}", text.to_string_lossy())
+    };
+    let mut before = String::new();
+    for (name, _) in app.phases() {
+        let Some(PhaseTable { prepare, load, .. }) = app.phase(name) else {
+            continue;
+        };
+        if let Some(text) = prepare {
+            let _ = writeln!(before, "({})", command(text));
+        }
+        let load = command(&with_service(app.service.as_ref(), load, true, &place));
+        if name == last {
+            return Ok(RecordCommands {
+                phase: last.to_owned(),
+                before,
+                timed: load,
+                owner: user.map(|User { uid, gid }| (uid, gid)),
+            });
+        }
+        let _ = writeln!(before, "({load})\nrm -f {place}/service.ended");
+    }
+    Err("it has no phases".to_owned())
+}
+
+/// The lines that export these variables.
+fn exported(environment: &[(String, OsString)]) -> String {
+    let lines = environment.iter().map(|(name, value)| {
+        let value = shell::quoted(value);
+        format!("export {name}={}\n", value.to_string_lossy())
+    });
+    lines.collect()
+}
+
+/// The command that makes the next one run as this user; empty if there is none.
+fn as_user(user: Option<User>) -> String {
+    user.map_or_else(String::new, |User { uid, gid }| {
+        format!("setpriv --reuid={uid} --regid={gid} --clear-groups ")
+    })
+}
 
 /// A command with a private `/tmp`, `/run` and `/dev/shm`, with these variables, of this user.
 fn in_namespace(text: &str, environment: &[(String, OsString)], user: Option<User>) -> String {
@@ -213,16 +319,11 @@ fn in_namespace(text: &str, environment: &[(String, OsString)], user: Option<Use
          mkdir -p /dev/shm\n\
          for place in /tmp /run /dev/shm; do mount -t tmpfs -o mode=1777 tmpfs $place; done\n"
     );
-    for (name, value) in environment {
-        let value = shell::quoted(value);
-        let _ = writeln!(outer, "export {name}={}", value.to_string_lossy());
-    }
-    let mut inner = String::new();
+    outer += &exported(environment);
     if let Some(User { uid, gid }) = user {
         let _ = writeln!(outer, "chown {uid}:{gid} .");
-        inner = format!("setpriv --reuid={uid} --regid={gid} --clear-groups ");
     }
-    let _ = write!(outer, "exec {inner}sh -euc \"$1\"");
+    let _ = write!(outer, "exec {}sh -euc \"$1\"", as_user(user));
     let [outer, text] = [&outer, text].map(|text| shell::quoted(OsStr::new(text)));
     format!(
         "exec unshare --mount sh -euc {} sh {}",
@@ -231,19 +332,20 @@ fn in_namespace(text: &str, environment: &[(String, OsString)], user: Option<Use
     )
 }
 
-/// A command that runs when the service is ready, and with `stops` before it is stopped.
-fn with_service(service: Option<&ServiceTable>, text: &str, stops: bool) -> String {
+/// A command that runs when the service is ready, and with `stops` before it is stopped. The service logs
+/// to a directory of temporary files.
+fn with_service(service: Option<&ServiceTable>, text: &str, stops: bool, place: &str) -> String {
     let Some(ServiceTable { start, ready, stop }) = service else {
         return text.to_owned();
     };
     let ready = ready.as_deref().unwrap_or("true");
     let mut script = format!(
-        "{{ (\n{start}\n) || :; : >/tmp/service.ended; }} </dev/null >/tmp/service.log 2>&1 &\n\
+        "{{ (\n{start}\n) || :; : >{place}/service.ended; }} </dev/null >{place}/service.log 2>&1 &\n\
          tries=0\n\
          until (\n{ready}\n) </dev/null >/dev/null 2>&1; do\n\
          tries=$((tries + 1))\n\
-         if [ -e /tmp/service.ended ] || [ $tries -gt 600 ]; then\n\
-         echo \"the service does not start: $(tail -n 3 /tmp/service.log | tr '\\n' ' ')\" >&2\n\
+         if [ -e {place}/service.ended ] || [ $tries -gt 600 ]; then\n\
+         echo \"the service does not start: $(tail -n 3 {place}/service.log | tr '\\n' ' ')\" >&2\n\
          exit 1\n\
          fi\n\
          sleep 0.1\n\
@@ -255,7 +357,7 @@ fn with_service(service: Option<&ServiceTable>, text: &str, stops: bool) -> Stri
             script,
             "\n(\n{stop}\n) </dev/null >/dev/null 2>&1\n\
              for try in $(seq 600); do\n\
-             [ ! -e /tmp/service.ended ] || exit 0\n\
+             [ ! -e {place}/service.ended ] || exit 0\n\
              sleep 0.1\n\
              done\n\
              echo 'the service does not stop' >&2\n\

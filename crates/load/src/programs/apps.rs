@@ -72,6 +72,8 @@ pub struct App {
     programs: BTreeMap<String, String>,
     #[serde(default)]
     settings: Vec<Setting>,
+    /// The setting that is the size of its data.
+    size: Option<Spanned<String>>,
     pub(crate) service: Option<ServiceTable>,
     phases: Spanned<Vec<PhaseTable>>,
     pub(crate) crash: Option<CrashTable>,
@@ -167,6 +169,15 @@ impl FromStr for App {
         for setting in &app.settings {
             setting.check()?;
             only_once(&mut names, &setting.name)?;
+        }
+        if let Some(size) = &app.size {
+            let is_number = |one: &Setting| one.default.get_ref().is_integer();
+            let found = app.setting(size.get_ref());
+            if !found.is_some_and(is_number) {
+                let message = format!("`{}` is no setting with a number", size.get_ref());
+                let help = "name the setting that is the size of the data";
+                return Err(WorkError::new(size.span(), message, help));
+            }
         }
         names.clear();
         for phase in app.phases.get_ref() {
@@ -349,10 +360,29 @@ impl App {
         Ok(())
     }
 
+    fn setting(&self, name: &str) -> Option<&Setting> {
+        self.settings.iter().find(|one| one.name.get_ref() == name)
+    }
+
+    /// The setting that is the size of its data, if there is one.
+    pub(crate) fn size(&self) -> Option<&str> {
+        self.size.as_ref().map(|size| size.get_ref().as_str())
+    }
+
+    /// Of these settings those that are not the defaults, without the size of the data.
+    pub(crate) fn chosen(&self, parameters: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+        let values = self.values(parameters).filter(|(name, value)| {
+            let default = self.setting(name).and_then(Setting::default_text);
+            Some(*name) != self.size() && default.as_deref() != Some(*value)
+        });
+        let owned = values.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        owned.collect()
+    }
+
     /// Whether it has a setting, which can have this value. The error says what to write.
     fn check_setting(&self, name: &str, value: &str) -> Result<(), String> {
         let names = self.settings.iter().map(|one| one.name.get_ref().as_str());
-        let setting = self.settings.iter().find(|one| one.name.get_ref() == name);
+        let setting = self.setting(name);
         let unknown = || format!("unknown setting `{name}`: {}", suggestion(name, names));
         setting.ok_or_else(unknown)?.accepts(value)
     }
@@ -549,6 +579,24 @@ figures = [{ name = "speed", expression = "([0-9]+)", unit = "B/s", direction = 
         let app: App = VALID.parse().unwrap();
         let missing = ("fsdyno-no-such-program".to_owned(), "nothing".to_owned());
         assert_eq!(app.missing(), Some(missing));
+    }
+
+    #[test]
+    fn the_size_of_an_application_is_one_of_its_settings_with_a_number() {
+        let with =
+            |size: &str| VALID.replacen("[[phases]]", &format!("size = \"{size}\"\n[[phases]]"), 1);
+        let app: App = with("lines").parse().unwrap();
+        assert_eq!(app.size(), Some("lines"));
+        for wrong in ["sync", "rows"] {
+            let error = with(wrong).parse::<App>().unwrap_err().to_string();
+            assert!(error.contains("is no setting with a number"), "{error}");
+        }
+        let settings = parameters(&[("lines", "40"), ("sync", "none")]);
+        let chosen = app.chosen(&settings);
+        assert_eq!(chosen, parameters(&[("sync", "none")]));
+        for (name, text) in shipped() {
+            assert!(text.parse::<App>().unwrap().size().is_some(), "{name}");
+        }
     }
 
     #[test]

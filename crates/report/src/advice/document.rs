@@ -1,8 +1,8 @@
 //! The advice as a report: on a terminal it is one screen.
 
 use super::{
-    Candidate, CrashTests, Departure, Effect, Pair, Recommendation, RunnerUp, Validation,
-    robustness, sizes,
+    Candidate, CrashTests, Departure, Effect, Pair, PhaseTime, Recommendation, RunnerUp,
+    Validation, robustness, sizes,
 };
 use crate::compare::RunVerdict;
 use crate::document::{
@@ -16,17 +16,19 @@ use std::fmt::Write as _;
 /// The numbers of rows of each table and list on a screen. The first number that fits is used.
 pub const ROWS: [usize; 5] = [6, 5, 4, 3, 2];
 
+/// The largest number of phases of which a table of contenders has the figures.
+const PHASES: usize = 3;
+
 /// The advice, with at most this number of rows in each table and list.
 pub fn document(advice: &Recommendation, rows: usize) -> Document {
     let date = terms::date(advice.started_unix_ns);
-    let mut blocks = vec![Block::paragraph(match &advice.choice {
-        Some(choice) => format!(
-            "{} {}",
-            sure(advice, choice.runner_up.as_ref()),
-            place(advice)
-        ),
-        None => place(advice),
-    })];
+    let sure = advice
+        .choice
+        .as_ref()
+        .map(|choice| sure(advice, choice.runner_up.as_ref()));
+    let parts = [sure, advice.user_code.clone(), Some(place(advice))];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    let mut blocks = vec![Block::paragraph(parts.join(" "))];
     // The comparison with a measurement takes the place of the rest on a screen.
     let is_brief = is_screen(rows) && advice.validation.is_some();
     blocks.extend(phases(advice, rows).filter(|_| !is_brief).map(Block::Table));
@@ -126,7 +128,7 @@ fn lead(advice: &Recommendation) -> String {
         None => format!("Choose {best}: no other contender is left."),
         Some(other) => {
             let label = &other.contender;
-            let ratio = terms::ratio(other.ratio);
+            let ratio = multiple(other);
             let open = &choice.undecided;
             match other.verdict {
                 _ if open.iter().any(|one| one != label) => {
@@ -145,6 +147,10 @@ fn lead(advice: &Recommendation) -> String {
                     } else {
                         "passed its crash tests"
                     }
+                ),
+                _ if other.depends_on_user_code => format!(
+                    "Not decided: {best} leads {label} by {ratio} times, which depends on the program's own \
+                     code, which virtual time does not count."
                 ),
                 _ => format!(
                     "Not decided between {best} and {label}: {label} takes {ratio} times as long, which \
@@ -167,7 +173,8 @@ fn lead(advice: &Recommendation) -> String {
             let why = note.next().map_or("", |note| &note.why);
             let _ = write!(
                 text,
-                " Its options make it {} times faster: {why}.",
+                " Its options make it {}{} times faster: {why}.",
+                at_most(advice),
                 terms::ratio(ratio)
             );
         }
@@ -202,11 +209,33 @@ fn lead(advice: &Recommendation) -> String {
     text
 }
 
+/// The total of the runner-up as a multiple of that of the choice: `2.5`, or `1.5 to 2.5` between none and
+/// all user code.
+fn multiple(other: &RunnerUp) -> String {
+    let ends = other.range_with_user_code;
+    let ends = ends.map(|(low, high)| [low, high].map(terms::ratio));
+    match ends {
+        Some([low, high]) if low != high => format!("{low} to {high}"),
+        _ => terms::ratio(other.ratio),
+    }
+}
+
+/// Before a ratio without user code, if there is such code.
+fn at_most(advice: &Recommendation) -> &'static str {
+    if advice.user_code.is_some() {
+        "up to "
+    } else {
+        ""
+    }
+}
+
 /// What crash tests found about the choice, or that there were none.
 fn known(advice: &Recommendation, best: &Candidate) -> String {
     let name = &best.filesystem;
     let Some(tests) = &best.crash_tests else {
-        return format!(" {name} was not crash tested with this kernel.");
+        let with = advice.application.as_ref();
+        let with = with.map_or_else(String::new, |application| format!(" with {application}"));
+        return format!(" {name} was not crash tested{with} with this kernel.");
     };
     let known = tests.known().map(|known| {
         let of = if tests.same_options {
@@ -233,10 +262,17 @@ fn sure(advice: &Recommendation, other: Option<&RunnerUp>) -> String {
     if advice.atlas.is_some() && other.is_none() {
         return "How sure: no other contender was compared.".to_owned();
     }
+    let has_user_code = other.is_some_and(|other| other.range_with_user_code.is_some());
+    let without = if has_user_code {
+        ", without user code,"
+    } else {
+        ""
+    };
     let interval = other.and_then(|other| Some((other, other.interval?)));
     if let Some((other, interval)) = interval {
         return format!(
-            "How sure: the ratio of {} within repeats is {} (95 % interval {} to {}, {} repeats).",
+            "How sure: the ratio of {} within repeats{without} is {} (95 % interval {} to {}, {} \
+             repeats).",
             other.contender,
             terms::ratio(other.ratio),
             terms::ratio(interval.low),
@@ -266,21 +302,24 @@ fn phases(advice: &Recommendation, shown: usize) -> Option<Table> {
     let best = &advice.candidates[choice.best];
     let runner_up = choice.runner_up.as_ref()?;
     let other = &advice.candidates[runner_up.at];
-    let cells = |one: f64, other: f64| {
-        let ratio = if one > 0.0 {
+    let ratio = |one: f64, other: f64| {
+        if one > 0.0 {
             Cell::Ratio(other / one)
         } else {
             Cell::Unknown
-        };
-        vec![duration(one), duration(other), ratio]
+        }
     };
     let mut rows: Vec<(f64, Row)> = best
         .phases
         .iter()
         .zip(&other.phases)
         .map(|(one, other)| {
-            let row = Row::new(one.phase.as_str(), cells(one.time_ns, other.time_ns));
-            (one.time_ns.max(other.time_ns), row)
+            let name = match one.time_ns {
+                Some(_) => one.phase.clone(),
+                None => format!("{}, {}", one.phase, one.figure),
+            };
+            let cells = vec![figure(one), figure(other), ratio(one.cost, other.cost)];
+            (one.cost.max(other.cost), Row::new(name, cells))
         })
         .collect();
     let all = rows.len();
@@ -293,22 +332,38 @@ fn phases(advice: &Recommendation, shown: usize) -> Option<Table> {
         0 => "total".to_owned(),
         n => format!("total, with {n} more"),
     };
-    let name = "Times, to durable where a phase writes";
+    let (name, summary) = match (best.total_ns, other.total_ns) {
+        (Some(one), Some(other)) => {
+            let cells = vec![duration(one), duration(other), Cell::Ratio(runner_up.ratio)];
+            let name = "Times, to durable where a phase writes";
+            (name, vec![Row::new(total, cells)])
+        }
+        _ => {
+            let mean = vec![Cell::Empty, Cell::Empty, Cell::Ratio(runner_up.ratio)];
+            let name = "Figures that phases are judged by; a ratio above 1 is worse";
+            let is_mean = best.phases.len() > 1;
+            let mean = is_mean.then(|| Row::new("geometric mean", mean));
+            (name, mean.into_iter().collect())
+        }
+    };
     let columns = [best.label.as_str(), other.label.as_str(), "ratio"].map(Column::new);
     let rows = rows.into_iter().map(|(_, row)| row);
-    let totals = vec![
-        duration(best.total_ns),
-        duration(other.total_ns),
-        Cell::Ratio(runner_up.ratio),
-    ];
     Some(Table {
-        summary: vec![Row::new(total, totals)],
+        summary,
         ..Table::new(name, "phase", columns, rows)
     })
 }
 
 fn duration(ns: f64) -> Cell {
     Cell::Duration(Nanos::from_seconds(ns / 1e9))
+}
+
+/// The figure that a phase is judged by.
+fn figure(phase: &PhaseTime) -> Cell {
+    match phase.time_ns {
+        Some(ns) => duration(ns),
+        None => Cell::Text(terms::amount(&phase.unit, phase.median, false)),
+    }
 }
 
 /// The change of the work that would turn the decision.
@@ -318,10 +373,12 @@ fn turn(advice: &Recommendation) -> Option<String> {
         return None;
     }
     let label = &other.contender;
+    let is_sum = advice.candidates[other.at].total_ns.is_some();
     Some(match &other.turn {
         Some(turn) => format!(
-            "What would turn it: with more than {} times as much of `{}`, {label} wins.",
+            "What would turn it: with more than {} times {} of `{}`, {label} wins.",
             terms::ratio(turn.factor),
+            if is_sum { "as much" } else { "the weight" },
             turn.phase
         ),
         None => format!("What would turn it: no phase, because {label} is faster in none."),
@@ -347,13 +404,23 @@ fn contenders(advice: &Recommendation, rows: usize) -> Table {
         };
         let tests = one.crash_tests.as_ref();
         let safety = Cell::Text(tests.map_or_else(|| "not tested".to_owned(), describe));
-        Row::new(label, vec![duration(one.total_ns), ratio, safety])
+        let figures = match one.total_ns {
+            Some(total) => vec![duration(total)],
+            None => one.phases.iter().take(PHASES).map(figure).collect(),
+        };
+        Row::new(label, [figures, vec![ratio, safety]].concat())
     };
-    let columns = [
-        Column::new("total"),
-        Column::new("ratio"),
-        Column::of_text("violations"),
-    ];
+    let figures = match ranking.first() {
+        Some(first) if first.total_ns.is_none() => {
+            let phases = first.phases.iter().take(PHASES);
+            phases
+                .map(|one| format!("{}, {}", one.phase, one.figure))
+                .collect()
+        }
+        _ => vec!["total".to_owned()],
+    };
+    let columns = figures.into_iter().map(Column::new);
+    let columns = columns.chain([Column::new("ratio"), Column::of_text("violations")]);
     let more = ranking.len() - shown;
     let group = Group {
         rows: ranking.iter().take(shown).map(row).collect(),
@@ -380,7 +447,8 @@ fn unsafe_options(advice: &Recommendation) -> impl Iterator<Item = (String, Stri
     let options = choice.flat_map(|choice| &choice.unsafe_options);
     options.map(|one| {
         let costs = one.costs.as_deref().unwrap_or_default();
-        let text = format!("{} times faster, but {costs}", terms::ratio(one.gain));
+        let gain = terms::ratio(one.gain);
+        let text = format!("{}{gain} times faster, but {costs}", at_most(advice));
         (one.contender.clone(), text)
     })
 }
@@ -414,8 +482,10 @@ fn commands(advice: &Recommendation) -> Option<Block> {
     let mut lines = choice.commands.clone();
     if best.crash_tests.is_none() {
         let filesystem = &best.filesystem;
+        let of = advice.application.as_ref();
+        let of = of.map_or_else(String::new, |application| format!(" --app '{application}'"));
         lines.push(format!(
-            "fsdyno crash --fs {filesystem}   # it is not tested"
+            "fsdyno crash{of} --fs {filesystem}   # it is not tested"
         ));
     }
     if advice.bitrot && best.flipped_bits.is_none() {
@@ -496,12 +566,19 @@ pub fn figures(advice: &Recommendation) -> Table {
     let ranking = &advice.candidates;
     let phases = ranking.first().map_or(&[][..], |one| &one.phases);
     let row = |one: &Candidate| {
-        let phases = one.phases.iter().map(|phase| phase.time_ns);
-        let times = std::iter::once(one.total_ns).chain(phases);
-        Row::new(one.label.as_str(), times.map(Cell::Number).collect())
+        let phases = one.phases.iter().map(|phase| phase.median);
+        let figures = one.total_ns.into_iter().chain(phases);
+        Row::new(one.label.as_str(), figures.map(Cell::Number).collect())
     };
-    let columns = phases.iter().map(|phase| format!("{} ns", phase.phase));
-    let columns = std::iter::once("total ns".to_owned()).chain(columns);
+    let columns = phases.iter().map(|phase| match phase.time_ns {
+        Some(_) => format!("{} ns", phase.phase),
+        None => format!("{} {} {}", phase.phase, phase.figure, phase.unit),
+    });
+    let total = ranking.first().and_then(|one| one.total_ns);
+    let columns = total
+        .map(|_| "total ns".to_owned())
+        .into_iter()
+        .chain(columns);
     let columns = columns.map(Column::new);
     Table::new("", "contender", columns, ranking.iter().map(row))
 }

@@ -17,13 +17,16 @@ pub use sizes::SizeOfWork;
 pub use validation::{Departure, Pair, Validation};
 
 use crate::compare::RunVerdict;
-use crate::comparison::Comparisons;
 use crate::comparison::warnings::about_work;
+use crate::comparison::{Comparisons, user_code};
 use crate::lists::unique;
 use crate::run_json::{self, RatioInterval};
 use crate::terms;
 pub(crate) use candidates::Field;
-use fsdyno_model::{Contender, Exploration, FaultTests, Plan, ResultSet, StateClass, Workload};
+use fsdyno_model::{
+    Contender, Exploration, FaultTests, Plan, ProgramSource, ResultSet, StateClass, WarningKind,
+    Workload,
+};
 use fsdyno_stats::Verdict;
 use safety::release;
 use schemars::JsonSchema;
@@ -60,9 +63,30 @@ pub struct Question<'a> {
     pub commands: &'a dyn Fn(&Contender) -> Vec<String>,
     /// A run of the same contenders in real time, with which the prediction is compared.
     pub validated: Option<&'a ResultSet>,
+    /// The application that is asked about, instead of other work.
+    pub application: Option<Application<'a>>,
+}
+
+/// An application that is asked about.
+#[derive(Clone, Copy)]
+pub struct Application<'a> {
+    /// Its name with its settings, as typed.
+    pub name: &'a str,
+    /// Returns the size of its data in a plan, in its own words: `scale 10`.
+    pub size: &'a dyn Fn(&Plan) -> Option<String>,
+    /// Its crash test with these settings.
+    pub crash_test: Option<&'a ProgramSource>,
 }
 
 impl Question<'_> {
+    /// The size of the work of a run.
+    fn amounts(&self, set: &ResultSet) -> Vec<String> {
+        match self.application {
+            Some(application) => (application.size)(&set.run.plan).into_iter().collect(),
+            None => amounts(set),
+        }
+    }
+
     /// The kernel on which a contender was measured.
     fn kernel_of(&self, contender: &Contender) -> Option<&str> {
         let sets = self.later.iter().rev().chain([self.defaults]);
@@ -124,6 +148,10 @@ pub struct Recommendation {
     pub runs: Vec<String>,
     /// The work: phases and datasets.
     pub work: String,
+    /// The application with its settings; null for other work.
+    pub application: Option<String>,
+    /// The user code that virtual time does not count, in sentences; null if all code is counted.
+    pub user_code: Option<String>,
     /// The fastest contenders at each size of the work, the smallest size first.
     pub sizes: Vec<SizeOfWork>,
     /// Whether the choice holds in variants of the model; null if none was measured.
@@ -225,6 +253,10 @@ pub struct RunnerUp {
     /// The smallest and the largest such multiple of a block.
     #[serde(skip)]
     pub range: Option<(f64, f64)>,
+    /// The lowest and the highest multiple, with none and with all user code; null if all code is counted.
+    pub range_with_user_code: Option<(f64, f64)>,
+    /// Whether the verdict is inconclusive because it depends on user code.
+    pub depends_on_user_code: bool,
     /// The 95 % interval of the ratio; null with too few repeats.
     pub interval: Option<RatioInterval>,
     /// The number of repeats in that interval.
@@ -279,7 +311,11 @@ impl Recommendation {
         for one in &mut candidates {
             one.costs = costs_of(&one.planned, question.options);
             let kernel = question.kernel_of(&one.planned);
-            one.crash_tests = CrashTests::of(&one.planned, kernel, question.explorations);
+            let crash_test = question
+                .application
+                .map(|application| application.crash_test);
+            one.crash_tests =
+                CrashTests::of(&one.planned, kernel, question.explorations, crash_test);
             one.flipped_bits = FlippedBits::of(&one.planned, kernel, question.fault_tests);
             // A contender with unsafe options is one if the user named it.
             let mut named = question.defaults.run.plan.contenders.iter();
@@ -294,10 +330,10 @@ impl Recommendation {
         }
         let mut choice = Choice::of(&field, &candidates, question);
         if let Some(choice) = &choice {
-            let of_choice = candidates[choice.best].total_ns;
+            let of_choice = candidates[choice.best].cost;
             for (at, one) in candidates.iter_mut().enumerate() {
                 let paired = field.ratio(at, choice.best);
-                let ratio = paired.map_or(one.total_ns / of_choice, |paired| paired.middle);
+                let ratio = paired.map_or(one.cost / of_choice, |paired| paired.middle);
                 one.ratio = (at != choice.best).then_some(ratio);
             }
         }
@@ -306,7 +342,7 @@ impl Recommendation {
             robustness.and_then(|choice| RobustChoice::of(choice, &field, question.variants, set));
         // Fastest first.
         let mut order: Vec<usize> = (0..candidates.len()).collect();
-        order.sort_by(|a, b| candidates[*a].total_ns.total_cmp(&candidates[*b].total_ns));
+        order.sort_by(|a, b| candidates[*a].cost.total_cmp(&candidates[*b].cost));
         let place = |of: usize| order.iter().position(|at| *at == of).unwrap_or(of);
         if let Some(choice) = &mut choice {
             choice.best = place(choice.best);
@@ -314,16 +350,26 @@ impl Recommendation {
                 other.at = place(other.at);
             }
         }
-        candidates.sort_by(|a, b| a.total_ns.total_cmp(&b.total_ns));
+        candidates.sort_by(|a, b| a.cost.total_cmp(&b.cost));
         let plan = &set.run.plan;
+        let user_code = comparison(set)
+            .map(|comparison| user_code::text(&comparison, set).trim().to_owned())
+            .filter(|text| !text.is_empty());
         let runs = || std::iter::once(question.defaults).chain(question.later);
         Self {
             schema: Self::SCHEMA,
             runs: runs().map(|set| terms::printable(&set.run.id)).collect(),
-            work: work(plan),
+            work: match question.application {
+                Some(application) => of_application(application.name, plan),
+                None => work(plan),
+            },
+            application: question
+                .application
+                .map(|application| terms::printable(application.name)),
+            user_code: user_code.clone(),
             sizes: std::iter::once((1.0, question.defaults))
                 .chain(question.sizes.iter().copied())
-                .filter_map(|(times, set)| SizeOfWork::of(times, set))
+                .filter_map(|(times, set)| SizeOfWork::of(times, question.amounts(set), set))
                 .collect(),
             robustness,
             kernels: unique(candidates.iter().filter_map(|one| {
@@ -340,7 +386,10 @@ impl Recommendation {
             one_draw: plan.is_one_draw(),
             margin: plan.margin,
             candidates,
-            warnings: unique(runs().flat_map(about_work)),
+            // The sentences about user code have it with its figures.
+            warnings: unique(runs().flat_map(about_work).filter(|text| {
+                user_code.is_none() || !text.starts_with(WarningKind::NotCounted.name())
+            })),
             choice,
             options: question.options.to_vec(),
             bitrot: question.bitrot,
@@ -431,6 +480,13 @@ fn work(plan: &Plan) -> String {
     terms::printable(&all.join("; "))
 }
 
+/// An application and its phases: `postgresql: write, select`.
+fn of_application(name: &str, plan: &Plan) -> String {
+    let phases = plan.workloads.iter().flat_map(|one| &one.phases);
+    let phases: Vec<&str> = phases.map(|phase| phase.label.as_str()).collect();
+    terms::printable(&format!("{name}: {}", phases.join(", ")))
+}
+
 /// The contenders of the two fastest file systems of a run, by index in the plan, fastest first.
 pub fn best_two(set: &ResultSet) -> Vec<Contender> {
     let field = Field::of(set);
@@ -449,7 +505,7 @@ pub fn best_two(set: &ResultSet) -> Vec<Contender> {
 pub fn contending(set: &ResultSet, times: f64) -> Vec<Contender> {
     let field = Field::of(set);
     let order = field.eligible();
-    let total = |at: usize| field.candidates[at].total_ns;
+    let total = |at: usize| field.candidates[at].cost;
     let limit = order.first().map_or(0.0, |at| times * total(*at));
     let near = order.into_iter().enumerate();
     let near = near.filter(|(place, at)| *place < 2 || total(*at) <= limit);
@@ -473,7 +529,7 @@ pub fn helpful<'a>(
         .filter_map(|note| {
             let (at, base) = (place(&note.label)?, place(&note.base)?);
             let is_faster = field.verdict(at, base) == Some(Verdict::Faster);
-            is_faster.then_some((field.candidates[at].total_ns, note))
+            is_faster.then_some((field.candidates[at].cost, note))
         })
         .collect();
     faster.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -487,7 +543,7 @@ impl Choice {
         let own = &candidates[..field.candidates.len()];
         let eligible: Vec<usize> = (0..own.len()).filter(|at| own[*at].eligible).collect();
         let fastest = |among: &mut dyn Iterator<Item = usize>| {
-            among.min_by(|a, b| own[*a].total_ns.total_cmp(&own[*b].total_ns))
+            among.min_by(|a, b| own[*a].cost.total_cmp(&own[*b].cost))
         };
         let first = fastest(&mut eligible.iter().copied())?;
         // Of equivalent contenders, one that passed its crash tests is chosen.
@@ -531,7 +587,7 @@ impl Choice {
         let defaults = defaults_of(best);
         let has_notes = notes.clone().any(|note| of_label(&note.base) == Some(best));
         let options = match (defaults == best, has_notes) {
-            (false, _) => Effect::Faster(own[defaults].total_ns / own[best].total_ns),
+            (false, _) => Effect::Faster(own[defaults].cost / own[best].cost),
             (true, true) => Effect::NoDifference,
             (true, false) => Effect::NotMeasured,
         };
@@ -543,7 +599,7 @@ impl Choice {
         };
         let mut undecided: Vec<usize> = others.clone().filter(of_another).collect();
         undecided.retain(|at| !decided(at));
-        undecided.sort_by(|a, b| own[*a].total_ns.total_cmp(&own[*b].total_ns));
+        undecided.sort_by(|a, b| own[*a].cost.total_cmp(&own[*b].cost));
         let next = fastest(&mut others.clone().filter(of_another)).or_else(|| {
             // The user compares contenders of one file system.
             fastest(&mut others.filter(|at| defaults != *at && base_of(*at).is_none()))
@@ -554,7 +610,9 @@ impl Choice {
             RunnerUp {
                 contender: own[at].label.clone(),
                 at,
-                ratio: paired.map_or(own[at].total_ns / own[best].total_ns, |one| one.middle),
+                ratio: paired.map_or(own[at].cost / own[best].cost, |one| one.middle),
+                range_with_user_code: field.range_with_user_code(at, best),
+                depends_on_user_code: field.depends_on_user_code(at, best),
                 range: paired.map(|paired| (paired.low, paired.high)),
                 interval: paired.as_ref().and_then(run_json::interval),
                 pairs: paired.map_or(0, |paired| paired.pairs),
@@ -567,7 +625,7 @@ impl Choice {
         };
         let unsafe_options = (0..own.len()).filter(is_unsafe).map(|at| UnsafeOptions {
             contender: own[at].label.clone(),
-            gain: own[best].total_ns / own[at].total_ns,
+            gain: own[best].cost / own[at].cost,
             costs: own[at].costs.clone(),
         });
         Some(Self {
@@ -585,14 +643,21 @@ impl Choice {
 /// The phase whose share in the work must grow least so that both contenders take the same time.
 ///
 /// With weight `w` of one phase, the times are `T1 + (w-1) t1` and `T2 + (w-1) t2`. They are equal
-/// at `w = 1 + (T2 - T1) / (t1 - t2)`.
+/// at `w = 1 + (T2 - T1) / (t1 - t2)`. A geometric mean of `n` phases is such a sum of logarithms.
 fn turn(best: &Candidate, other: &Candidate) -> Option<Turn> {
-    let lead = other.total_ns - best.total_ns;
+    let is_sum = best.total_ns.is_some();
+    let part = |cost: f64| if is_sum { cost } else { cost.ln() };
+    let n = if is_sum {
+        1.0
+    } else {
+        best.phases.len() as f64
+    };
+    let lead = n * (part(other.cost) - part(best.cost));
     let phases = best.phases.iter().zip(&other.phases);
-    let turns = phases.filter(|(one, other)| one.time_ns > other.time_ns);
+    let turns = phases.filter(|(one, other)| one.cost > other.cost);
     let turns = turns.map(|(one, other)| Turn {
         phase: one.phase.clone(),
-        factor: 1.0 + lead / (one.time_ns - other.time_ns),
+        factor: 1.0 + lead / (part(one.cost) - part(other.cost)),
     });
     turns.min_by(|a, b| a.factor.total_cmp(&b.factor))
 }

@@ -3,7 +3,8 @@
 
 use crate::terms;
 use fsdyno_model::{
-    Contender, DiskFault, Exploration, FaultOutcome, FaultTests, InjectedFault, Score, StateClass,
+    Contender, DiskFault, Exploration, FaultOutcome, FaultTests, InjectedFault, ProgramSource,
+    StateClass,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -31,24 +32,32 @@ const NAMED: usize = 2;
 
 impl CrashTests {
     /// The results of a contender with a kernel, by its name from uname(2); if it was not tested,
-    /// those of its file system with defaults.
+    /// those of its file system with defaults. They are those of programs that test file systems, or of
+    /// this crash test of an application: what an application loses is its own.
     pub(super) fn of(
         contender: &Contender,
         kernel: Option<&str>,
         explorations: &[Exploration],
+        application: Option<Option<&ProgramSource>>,
     ) -> Option<Self> {
         let kernel = release(kernel?)?;
+        let tests = |programs: &ProgramSource| match application {
+            None => programs.tests_file_systems(),
+            Some(test) => test.is_some_and(|test| is_same_test(test, programs)),
+        };
+        let explorations = explorations.iter();
+        let explorations = explorations.filter(|one| tests(&one.info.search.programs));
+        let explorations: Vec<&Exploration> = explorations.collect();
         let same = |one: &Contender| has_same_options(one, contender);
         let plain = |one: &Contender| one.mkfs.is_empty() && one.mount.is_empty();
-        let tested = Self::among((contender, kernel), explorations, true, same);
-        tested.or_else(|| Self::among((contender, kernel), explorations, false, plain))
+        let tested = Self::among((contender, kernel), &explorations, true, same);
+        tested.or_else(|| Self::among((contender, kernel), &explorations, false, plain))
     }
 
-    /// The sums of the explorations whose programs test file systems: what an application loses is
-    /// its own.
+    /// The sums of some explorations.
     fn among(
         (contender, kernel): (&Contender, &str),
-        explorations: &[Exploration],
+        explorations: &[&Exploration],
         same_options: bool,
         is_it: impl Fn(&Contender) -> bool,
     ) -> Option<Self> {
@@ -56,10 +65,7 @@ impl CrashTests {
         let (mut weakest, mut strongest) = (None, None);
         let mut losses: BTreeSet<(StateClass, String)> = BTreeSet::new();
         let mut explored = false;
-        let of_file_systems = explorations
-            .iter()
-            .filter(|one| one.info.search.programs.tests_file_systems());
-        for exploration in of_file_systems {
+        for exploration in explorations {
             let signatures = exploration.signatures();
             let contenders = exploration.info.contenders.iter();
             let labels: Vec<&str> = contenders
@@ -79,7 +85,7 @@ impl CrashTests {
                 let checked = classes.filter(|(_, count)| count.checked > 0);
                 strongest = strongest.max(checked.map(|(class, _)| *class).max());
                 let findings = program.findings.iter();
-                for finding in findings.filter(|one| one.score() == Score::Violation) {
+                for finding in findings.filter(|one| one.score().fails()) {
                     let signature = signatures.of(&program.contender, &finding.signature);
                     if found.insert(signature.to_owned()) {
                         losses.insert((finding.class, loss(&finding.message)));
@@ -233,6 +239,20 @@ impl FlippedBits {
             self.wrong, self.silent
         )
     }
+}
+
+/// Whether two crash tests of applications run the same commands.
+fn is_same_test(one: &ProgramSource, other: &ProgramSource) -> bool {
+    let commands = |source: &ProgramSource| match source {
+        ProgramSource::Application {
+            prepare,
+            command,
+            check,
+            ..
+        } => Some((prepare.clone(), command.clone(), check.clone())),
+        _ => None,
+    };
+    commands(one).is_some() && commands(one) == commands(other)
 }
 
 fn is_same_system(one: &Contender, other: &Contender) -> bool {

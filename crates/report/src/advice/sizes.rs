@@ -14,7 +14,7 @@ use serde::Serialize;
 pub struct SizeOfWork {
     /// The size as a multiple of the smallest one.
     pub times: f64,
-    /// The amount of work of each workload: files and bytes.
+    /// The amount of work of each workload: files and bytes, or the size setting of an application.
     pub amount: Vec<String>,
     /// The name of its run in the store.
     pub run: String,
@@ -24,7 +24,7 @@ pub struct SizeOfWork {
 
 impl SizeOfWork {
     /// The size of a run; none with fewer than two contenders.
-    pub(super) fn of(times: f64, set: &ResultSet) -> Option<Self> {
+    pub(super) fn of(times: f64, amount: Vec<String>, set: &ResultSet) -> Option<Self> {
         let field = Field::of(set);
         let order = field.eligible();
         let (first, others) = order
@@ -36,7 +36,7 @@ impl SizeOfWork {
         let label = |at: &usize| field.candidates[*at].label.clone();
         Some(Self {
             times,
-            amount: amounts(set),
+            amount: amount.iter().map(|one| terms::printable(one)).collect(),
             run: terms::printable(&set.run.id),
             fastest: fastest.iter().map(label).collect(),
         })
@@ -81,21 +81,31 @@ pub(super) fn text(advice: &Recommendation) -> Option<String> {
         );
     };
     let holds = |size: &SizeOfWork| size.fastest.contains(chosen);
-    let times = |size: &SizeOfWork| format!("{} times", size.times);
+    let this = |size: &SizeOfWork| match &advice.application {
+        Some(_) => size.amount.join(", "),
+        None => format!("{} times this work", size.times),
+    };
     if larger.iter().all(holds) {
-        let sizes: Vec<String> = larger.iter().map(times).collect();
+        let sizes: Vec<String> = match &advice.application {
+            Some(_) => larger.iter().map(this).collect(),
+            None => larger
+                .iter()
+                .map(|size| format!("{} times", size.times))
+                .collect(),
+        };
+        let of_work = if advice.application.is_some() {
+            ""
+        } else {
+            " this work"
+        };
         return Some(format!(
-            "With {} this work, {chosen} is still among the fastest.",
+            "With {}{of_work}, {chosen} is still among the fastest.",
             terms::joined(&sizes, "and")
         ));
     }
-    let changes = larger.iter().map(|size| {
-        format!(
-            "with {} this work {}",
-            times(size),
-            terms::joined(&size.fastest, "or")
-        )
-    });
+    let changes = larger
+        .iter()
+        .map(|size| format!("with {} {}", this(size), terms::joined(&size.fastest, "or")));
     let changes: Vec<String> = changes.collect();
     Some(format!(
         "The choice depends on the size of the work. Fastest is {}.",

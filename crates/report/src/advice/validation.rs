@@ -104,7 +104,7 @@ impl Validation {
                 let mut others = there.iter();
                 let other = others.find(|other| other.label == one.label)?;
                 let labels = [one.planned.label.as_str(), one.label.as_str()];
-                Some((labels, one.total_ns, other.total_ns))
+                Some((labels, one.cost, other.cost))
             })
             .collect();
         let (mut pairs, mut labels) = (Vec::new(), Vec::new());

@@ -285,7 +285,7 @@ impl AnswerAtSize {
             let verdict = other.and_then(|first| field.verdict(at, first));
             Contended {
                 contender: one.label.clone(),
-                total_ns: terms::whole(one.total_ns),
+                total_ns: terms::whole(one.cost),
                 ratio: ratio.as_ref().map(|ratio| ratio.middle),
                 range: ratio.as_ref().map(|ratio| (ratio.low, ratio.high)),
                 verdict: verdict.map(|verdict| RunVerdict::of(verdict, true)),

@@ -155,7 +155,7 @@ fn is_uncounted(set: &ResultSet, workload: usize, phase: usize) -> bool {
 }
 
 /// The sentences about user code after an answer; empty if all code is counted.
-pub(super) fn text(comparison: &Comparison, set: &ResultSet) -> String {
+pub(crate) fn text(comparison: &Comparison, set: &ResultSet) -> String {
     let (mut measured, mut unmeasured, mut not_added) = (Vec::new(), Vec::new(), Vec::new());
     for (at, workload) in comparison.workloads.iter().enumerate() {
         let phases = workload.phases.iter().enumerate();
@@ -226,8 +226,17 @@ impl Line {
         Some(ratio_paired(one, other)?.middle)
     }
 
+    /// The costs with none and with all user code; twice the same if there is none to add.
+    pub(crate) fn costs_by_user_code(&self) -> [&Times; 2] {
+        let with_all = self.with_user_code.as_ref();
+        [
+            &self.compared,
+            with_all.map_or(&self.compared, |(with_all, _)| with_all),
+        ]
+    }
+
     /// The costs at an end of the ratio of two contenders: with none or with all user code.
-    pub(super) fn end_of_ratio(&self, one: usize, other: usize, lowest: bool) -> &Times {
+    pub(crate) fn end_of_ratio(&self, one: usize, other: usize, lowest: bool) -> &Times {
         let Some((with_all, _)) = &self.with_user_code else {
             return &self.compared;
         };

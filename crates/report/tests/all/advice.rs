@@ -8,8 +8,8 @@ use fsdyno_model::{
     StopReason, VariantOf, Vary,
 };
 use fsdyno_report::advice::{
-    DeviceFit, Dropped, Effect, Question, Recommendation, VariantNote, best_two, contending,
-    helpful,
+    Application, DeviceFit, Dropped, Effect, Question, Recommendation, VariantNote, best_two,
+    contending, helpful,
 };
 use fsdyno_report::compare::RunVerdict;
 use fsdyno_report::{Format, Options, render_advice};
@@ -34,6 +34,7 @@ pub fn question(set: &ResultSet) -> Question<'_> {
         fit: None,
         commands: &commands,
         validated: None,
+        application: None,
     }
 }
 
@@ -171,7 +172,7 @@ fn the_decision_turns_where_both_totals_are_equal() {
     assert!((turn.factor - 3.0).abs() < 1e-9, "{turn:?}");
     let [t1, t2] = [0, 1].map(|at| {
         let phases = &advice.candidates[at].phases;
-        phases[0].time_ns * turn.factor + phases[1].time_ns
+        phases[0].cost * turn.factor + phases[1].cost
     });
     assert!((t1 - t2).abs() < 1.0);
     let text = terminal(&advice);
@@ -549,8 +550,8 @@ fn known_violations_drop_a_contender_of_the_required_class_only() {
     for one in &mut of_options.info.contenders {
         one.mount.push("noatime".into());
     }
-    for other in [of_application, of_kernel, of_options] {
-        let explorations = [other];
+    for other in [&of_application, &of_kernel, &of_options] {
+        let explorations = [other.clone()];
         let advice = Recommendation::of(&Question {
             explorations: &explorations,
             safety: Some(StateClass::C4),
@@ -559,6 +560,28 @@ fn known_violations_drop_a_contender_of_the_required_class_only() {
         let best = advice.choice.as_ref().unwrap().best;
         assert_eq!(advice.candidates[best].label, broken);
         assert!(advice.candidates[best].crash_tests.is_none());
+    }
+    // Those of the application that is asked about do, and nothing else.
+    let test = of_application.info.search.programs.clone();
+    for (other, is_it) in [(of_application, true), (exploration, false)] {
+        let explorations = [other];
+        let advice = Recommendation::of(&Question {
+            explorations: &explorations,
+            safety: Some(StateClass::C4),
+            application: Some(Application {
+                name: "log",
+                size: &|_| None,
+                crash_test: Some(&test),
+            }),
+            ..question(&set)
+        });
+        // The other contender was not tested.
+        assert_eq!(advice.choice.is_none(), is_it);
+        let tested = advice
+            .candidates
+            .iter()
+            .any(|one| one.crash_tests.is_some());
+        assert_eq!(tested, is_it);
     }
 }
 

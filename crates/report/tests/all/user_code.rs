@@ -1,15 +1,17 @@
 //! Runs in virtual time with user code that was measured on the host: a verdict must hold with none and
 //! with all of it.
 
+use crate::advice::question;
 use crate::fixture::one_phase;
 use crate::{text, wide};
 use fsdyno_model::{
     Better, CellRecord, DiskTime, Figure, FigureName, ModelCpu, ModelDisk, Nanos, ResultSet,
     VariantOf, Vary, Warning, WarningKind,
 };
+use fsdyno_report::advice::{Application, Question, Recommendation};
 use fsdyno_report::compare::{Comparisons, RunComparison, ThresholdResult, check};
 use fsdyno_report::history::{Collector, Selection};
-use fsdyno_report::{Format, Options, render_run_comparison};
+use fsdyno_report::{Format, Options, render_advice, render_run_comparison};
 use fsdyno_stats::Verdict;
 use serde_json::Value;
 
@@ -337,4 +339,79 @@ fn a_step_that_user_code_can_hide_is_left_out_with_the_reason() {
             "1 step left out, which would not hold with the user code that virtual time does not count."
         ]
     );
+}
+
+/// The advice for an application with two sizes, and its text on a screen.
+fn advice(set: &ResultSet, larger: &ResultSet) -> (Recommendation, String) {
+    let application = Application {
+        name: "postgresql[clients=16]",
+        size: &|plan| Some(format!("scale {}", plan.scale)),
+        crash_test: None,
+    };
+    let advice = Recommendation::of(&Question {
+        sizes: &[(4.0, larger)],
+        application: Some(application),
+        ..question(set)
+    });
+    let bytes = render_advice(&advice, Format::Terminal, &Options::default()).unwrap();
+    let text = String::from_utf8(bytes).unwrap();
+    assert!(
+        text.lines().all(|line| line.chars().count() <= 80),
+        "{text}"
+    );
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    (advice, words)
+}
+
+#[test]
+fn advice_for_an_application_is_judged_by_its_figure_with_none_and_all_user_code() {
+    let of = |times, user_ms: &[u64]| judged_by_rate(with_user_code(run(times), user_ms));
+    let mut larger = of([1000, 2500], &[2000]);
+    larger.run.plan.scale = 4.0;
+    let (sure, text) = advice(&of([1000, 2500], &[2000]), &larger);
+    let choice = sure.choice.as_ref().unwrap();
+    assert_eq!(choice.contender, "ext4");
+    let best = &sure.candidates[choice.best];
+    assert_eq!(best.total_ns, None);
+    assert_eq!(
+        (&*best.phases[0].figure, &*best.phases[0].unit),
+        ("tps", "1/s")
+    );
+    for expected in [
+        "Choose ext4: 1.51 to 2.50 times faster than btrfs, the runner-up.",
+        "With scale 4, ext4 is still among the fastest.",
+        "was not crash tested with postgresql[clients=16] with this kernel",
+        "User code is not counted; it takes, as measured on the host: ",
+        "Verdicts hold with none and with all of it.",
+        "fsdyno crash --app 'postgresql[clients=16]' --fs ext4",
+        "mkfs.ext4 /dev/DISK",
+        "Work: postgresql[clients=16]: copy (scale 0.05)",
+    ] {
+        assert!(text.contains(expected), "{expected}: {text}");
+    }
+    let (open, text) = advice(&of([1000, 2500], &[200_000]), &larger);
+    let other = open.choice.as_ref().unwrap().runner_up.as_ref().unwrap();
+    assert!(other.depends_on_user_code);
+    assert!(
+        text.contains("Not decided: ext4 leads btrfs by 1.01 to 2.50 times, which depends on"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_sum_of_times_holds_with_none_and_all_user_code_too() {
+    let total = |user_ms: u64| {
+        let set = with_user_code(run([1000, 2500]), &[user_ms]);
+        advice(&set, &set).0
+    };
+    let short = total(1000);
+    assert!(short.candidates[0].total_ns.is_some());
+    let other = |advice: &Recommendation| advice.choice.clone().unwrap().runner_up.unwrap();
+    let (low, high) = other(&short).range_with_user_code.unwrap();
+    assert!(
+        (low - 1.75).abs() < 0.02 && (high - 2.5).abs() < 0.02,
+        "{low} {high}"
+    );
+    assert!(!other(&short).depends_on_user_code);
+    assert!(other(&total(500_000)).depends_on_user_code);
 }

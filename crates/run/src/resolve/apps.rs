@@ -111,6 +111,35 @@ impl<'a> Entry<'a> {
     }
 }
 
+/// The missing programs of an application here, and the packages that contain them. An error if there is
+/// no such application, or if its settings are wrong.
+pub fn missing_programs(text: &str) -> Result<Option<(String, String)>, ResolveError> {
+    let Entry {
+        name,
+        mut parameters,
+        ..
+    } = Entry::parse(text)?;
+    let (_, app) = read_app(name, Path::new(""))?;
+    let complete = app.complete(&mut parameters);
+    complete.map_err(|why| wrong(format!("{name}: {why}"), SETTINGS))?;
+    Ok(app.missing())
+}
+
+/// The commands that show a phase of an application to a recorder, the first if none is named, in these
+/// directories: of its data and of temporary files.
+pub fn recorded_commands(
+    text: &str,
+    phase: Option<&str>,
+    directories: [&Path; 2],
+) -> Result<app::RecordCommands, ResolveError> {
+    let Entry {
+        name, parameters, ..
+    } = Entry::parse(text)?;
+    let (_, app) = read_app(name, Path::new(""))?;
+    let commands = app::record_commands(&app, parameters, phase, directories);
+    commands.map_err(|why| wrong(format!("{name}: {why}"), SETTINGS))
+}
+
 /// The crash test of an application, `NAME`, `NAME[SETTING=VALUE,...]` or a file.
 pub fn crash_test(text: &str) -> Result<ProgramSource, ResolveError> {
     let Entry {

@@ -36,7 +36,7 @@ mod work;
 mod work_files;
 mod workers;
 
-pub use apps::crash_test;
+pub use apps::{crash_test, missing_programs, recorded_commands};
 pub use catalogue::{Catalogue, DatasetEntry, DatasetForm, KindEntry};
 pub use config_error::ConfigError;
 pub use contenders::ContenderParser;

@@ -19,7 +19,7 @@ const LIMIT: Nanos = Nanos(120_000_000_000);
 /// time whose code is to be measured. Nothing of the host is changed for it: its caches stay as they
 /// are.
 pub fn plan(run: &str, plan: &Plan) -> Option<Plan> {
-    let is_part = plan.variant.is_some() || plan.advice.is_some() || plan.shard.is_some();
+    let is_part = plan.variant.is_some() || plan.shard.is_some();
     let workloads = plan.workloads.iter();
     let workloads =
         workloads.filter(|workload| workload.phases.iter().any(|one| wanted(plan, one)));

@@ -3,6 +3,7 @@
 use crate::args::{multiple, report_format, unknown};
 use crate::commands::atlas::SHIPPED;
 use clap::{ArgAction, Args};
+use fsdyno_load::programs::apps;
 use fsdyno_model::{KernelChoice, Nanos, StateClass};
 use fsdyno_report::Format;
 use fsdyno_run::advise::Feature;
@@ -16,12 +17,15 @@ const WORKLOAD: &str = "Workload";
 const PLACE: &str = "Where it is measured";
 const CHOICE: &str = "Choice";
 
-/// The default time limit of all measurements: 5 minutes.
+/// The default time limit of all measurements: 5 minutes, and 15 for an application, whose data are made
+/// for each cell.
 const BUDGET: Nanos = Nanos(300_000_000_000);
+const BUDGET_OF_APPLICATION: Nanos = Nanos(900_000_000_000);
 
 /// The settings that an advice that resumes does not take: they are those of its question.
-const OF_QUESTION: [&str; 18] = [
+const OF_QUESTION: [&str; 19] = [
     "suite",
+    "app",
     "phases",
     "work",
     "dataset",
@@ -44,7 +48,7 @@ const OF_QUESTION: [&str; 18] = [
 #[derive(Debug, Clone, Args, Deserialize, Serialize)]
 #[expect(clippy::struct_excessive_bools, reason = "flags of the command line")]
 pub struct AdviseArgs {
-    /// Suite to run (`fsdyno list suites`) [default: quick]
+    /// Suite (`fsdyno list suites`) or application [default: quick]
     #[arg(value_name = "SUITE", conflicts_with = "workload_trace")]
     pub suite: Option<String>,
     /// Phases in order, instead of the suite's
@@ -57,6 +61,15 @@ pub struct AdviseArgs {
           help_heading = WORKLOAD)]
     #[serde(default)]
     pub work: Vec<PathBuf>,
+    /// Application (`fsdyno list apps`) or its file, instead of a suite
+    ///
+    /// NAME[SETTING=VALUE,...] changes its settings. It is judged by its own figures, and measured with 4
+    /// and 16 times the data too.
+    #[arg(long, value_name = "APP",
+          conflicts_with_all = ["suite", "phases", "work", "dataset", "workload_trace", "scale"],
+          help_heading = WORKLOAD)]
+    #[serde(default)]
+    pub app: Option<String>,
     /// Dataset instead of the suite's: a name, tree:DIR, {tar,file,trace}:FILE
     #[arg(long, value_name = "DATASET", conflicts_with = "workload_trace",
           help_heading = WORKLOAD)]
@@ -90,7 +103,7 @@ pub struct AdviseArgs {
     /// Directory of image files and mount points [default: /var/tmp]
     #[arg(long, value_name = "DIR", help_heading = PLACE)]
     pub work_dir: Option<PathBuf>,
-    /// Time limit of all measurements: 90s, 1h [default: 5m]
+    /// Time limit of all measurements: 90s, 1h [default: 5m, applications 15m]
     ///
     /// Sizes and options that do not fit into it are left out, and named. No measurement starts after
     /// it.
@@ -169,8 +182,18 @@ impl AdviseArgs {
         classes.max()
     }
 
+    /// The application that is asked about: that of `--app`, or of the first argument.
+    pub fn application(&self) -> Option<&str> {
+        let named = |name: &&str| apps::find(name.split('[').next().unwrap_or(name)).is_some();
+        let first = self.suite.as_deref().filter(named);
+        self.app.as_deref().or(first)
+    }
+
     pub fn budget(&self) -> Nanos {
-        self.budget.unwrap_or(BUDGET)
+        self.budget.unwrap_or(match self.application() {
+            Some(_) => BUDGET_OF_APPLICATION,
+            None => BUDGET,
+        })
     }
 }
 

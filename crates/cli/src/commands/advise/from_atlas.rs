@@ -64,6 +64,7 @@ fn measure(args: &AdviseArgs) -> String {
     let disk = args.disk.as_ref().map(|disk| disk.display().to_string());
     let scale = args.scale.map(|scale| scale.to_string());
     for (flag, value) in [
+        ("--app", args.app.clone()),
         ("--disk", disk),
         ("--fs", args.fs.clone()),
         ("--needs", needs),
@@ -78,6 +79,7 @@ fn measure(args: &AdviseArgs) -> String {
 /// The first setting of the question that only a measurement can respect.
 fn asks_more(args: &AdviseArgs) -> Option<&'static str> {
     let settings = [
+        ("applications", args.application().is_some()),
         ("--phases", !args.phases.is_empty()),
         ("--work", !args.work.is_empty()),
         ("--dataset", args.dataset.is_some()),
@@ -180,6 +182,7 @@ fn recommend(
         fit: None,
         commands: &commands,
         validated: None,
+        application: None,
     });
     let file = args
         .atlas

@@ -9,10 +9,11 @@ use crate::catalogue::unavailable;
 use crate::commands::disk::{fit_to_reads, profile_text};
 use crate::commands::measuring::LockArgs;
 use crate::commands::run::{
-    Execution, Variants, assembled, check_early, fresh, resolve_here, resume,
+    Execution, Variants, assembled, check_early, fresh, resolve_here, resume, user_code,
 };
 use crate::exit::{CliError, Code};
 use crate::output;
+use fsdyno_load::programs::app;
 use fsdyno_model::{
     AdviceOf, CancelToken, Contender, LabChoice, Nanos, Plan, ResultSet, StopReason,
 };
@@ -33,7 +34,7 @@ pub const DISK: &str = "sata-ssd";
 pub const SCALE: f64 = 0.1;
 
 /// The larger sizes of the work, as multiples of the smallest.
-const SIZES: [f64; 2] = [4.0, 16.0];
+const SIZES: [u32; 2] = [4, 16];
 
 /// A contender that is so many times slower than the fastest is not measured at larger sizes.
 const MUCH_SLOWER: f64 = 3.0;
@@ -119,6 +120,8 @@ pub struct Measurer<'a> {
     recorded: &'a [ResultSet],
     /// The name of the advice, from its first run on.
     name: RefCell<Option<String>>,
+    /// The measured user code of its work.
+    user_code: RefCell<Vec<ResultSet>>,
     /// The time limit, and whether runs that an earlier limit ended continue.
     budget: Duration,
     extends: bool,
@@ -141,6 +144,7 @@ impl<'a> Measurer<'a> {
             question,
             recorded: &[],
             name: RefCell::new(None),
+            user_code: RefCell::default(),
             extends: false,
             store,
             stop,
@@ -197,8 +201,16 @@ impl<'a> Measurer<'a> {
     pub fn larger(&self, first: &ResultSet) -> Result<(SizedRuns, Vec<String>), CliError> {
         let plan = &first.run.plan;
         let (mut runs, mut omitted) = (Vec::new(), Vec::new());
-        let generated = plan.workloads.iter().any(|one| !one.dataset.is_users());
-        if !self.question.in_guest || !generated {
+        let is_app = self.args().application().is_some();
+        let has_size = plan.workloads.iter().any(|workload| {
+            let mut phases = workload.phases.iter();
+            if is_app {
+                phases.any(|phase| app::size(phase).is_some())
+            } else {
+                !workload.dataset.is_users()
+            }
+        });
+        if !self.question.in_guest || !has_size {
             return Ok((runs, omitted));
         }
         let contenders = contending(first, MUCH_SLOWER);
@@ -209,10 +221,13 @@ impl<'a> Measurer<'a> {
         // Seconds of a cell for each unit of the work, which is that of the first run.
         let mut of_unit = seconds_of_cells([first]);
         for times in SIZES {
+            let factor = f64::from(times);
+            // More data of an application do not make its loads longer, only what is before them.
+            let growth = if is_app { factor.sqrt() } else { factor };
             let limit = self.limit(Stage::Sizes);
             let stage = format!("size {times}");
             let is_recorded = runs_of(self.recorded, &stage).next().is_some();
-            if !is_recorded && limit.as_secs_f64() < of_unit * times * cells as f64 * DRAWS {
+            if !is_recorded && limit.as_secs_f64() < of_unit * growth * cells as f64 * DRAWS {
                 omitted.push(format!("{times} times the work"));
                 continue;
             }
@@ -221,10 +236,12 @@ impl<'a> Measurer<'a> {
                 count(contenders.len(), "contender")
             ));
             let options = self.options(&contenders);
-            let scale = Some(plan.scale * times);
-            let set = self.measure(limited(RunOptions { scale, ..options }, limit), &stage)?;
-            of_unit = seconds_of_cells([&set]) / times;
-            runs.push((times, set));
+            // The data of an application have the size of its setting.
+            let scale = (!is_app).then_some(plan.scale * factor).or(options.scale);
+            let options = limited(RunOptions { scale, ..options }, limit);
+            let set = self.measure(options, &stage, times)?;
+            of_unit = seconds_of_cells([&set]) / growth;
+            runs.push((factor, self.with_user_code(set)?));
         }
         Ok((runs, omitted))
     }
@@ -250,7 +267,32 @@ impl<'a> Measurer<'a> {
     /// Measures contenders, and returns the run from the store.
     pub fn run(&self, contenders: &[Contender], stage: Stage) -> Result<ResultSet, CliError> {
         let limit = self.limit(stage);
-        self.measure(limited(self.options(contenders), limit), stage.name())
+        let mut set = self.measure(limited(self.options(contenders), limit), stage.name(), 1)?;
+        match stage {
+            Stage::Defaults => {
+                set = self.with_user_code(set)?;
+                self.user_code.replace(set.variants.clone());
+            }
+            // The same work.
+            _ => set.variants.clone_from(&self.user_code.borrow()),
+        }
+        Ok(set)
+    }
+
+    /// The run with its user code, which virtual time does not count: measured on the host, unless it is
+    /// recorded or there is none.
+    fn with_user_code(&self, set: ResultSet) -> Result<ResultSet, CliError> {
+        let store = Store::open(self.store)?;
+        let ended = user_code::measure(&set.run, &Execution::silent(), &store, self.stop)?;
+        if ended == StopReason::Interrupted {
+            return Err(CliError::interrupted());
+        }
+        let measured = store.variants(&set.run.id)?.into_iter();
+        let measured = measured.filter(|one| one.run.plan.measures_user_code());
+        Ok(ResultSet {
+            variants: measured.collect(),
+            ..set
+        })
     }
 
     /// The settings of a run of these contenders.
@@ -293,7 +335,9 @@ impl<'a> Measurer<'a> {
         if variants.measure(run, &pair)? == StopReason::Interrupted {
             return Err(CliError::interrupted());
         }
-        Ok(Store::open_existing_read_only(self.store)?.variants(run)?)
+        let variants = Store::open_existing_read_only(self.store)?.variants(run)?;
+        let of_model = |one: &ResultSet| !one.run.plan.measures_user_code();
+        Ok(variants.into_iter().filter(of_model).collect())
     }
 
     /// Refuses what a later step would refuse, before a device is measured: the first run after a fit,
@@ -329,17 +373,19 @@ impl<'a> Measurer<'a> {
             ..options(self.args(), None, &here, false)
         };
         let stage = Stage::Validation;
-        self.measure(limited(options, self.limit(stage)), stage.name())
+        self.measure(limited(options, self.limit(stage)), stage.name(), 1)
     }
 
     /// Runs a stage with these settings, or continues its recorded run; returns the run from the
-    /// store.
-    fn measure(&self, options: RunOptions, stage: &str) -> Result<ResultSet, CliError> {
+    /// store. The data of applications are so many times larger.
+    fn measure(&self, options: RunOptions, stage: &str, times: u32) -> Result<ResultSet, CliError> {
         let options = RunOptions {
             name: Some(NAME.to_owned()),
             ..options
         };
-        let plan = resolve_here(&options)?;
+        let mut plan = resolve_here(&options)?;
+        let phases = plan.workloads.iter_mut().flat_map(|one| &mut one.phases);
+        phases.for_each(|phase| app::enlarge(phase, times.into()));
         let execution = Execution::silent();
         let ended = if let Some(set) = recorded(self.recorded, stage, &plan) {
             let continues = match set.run.stop {
@@ -440,8 +486,10 @@ pub fn options(
     contenders: &[Contender],
     in_guest: bool,
 ) -> RunOptions {
+    let application = args.application();
     let common = RunOptions {
-        suite: args.suite.clone(),
+        suite: args.suite.clone().filter(|_| application.is_none()),
+        app: application.map(str::to_owned).into_iter().collect(),
         contenders: contenders.iter().map(Into::into).collect(),
         phases: args.phases.clone(),
         work: args.work.clone(),
@@ -456,7 +504,8 @@ pub fn options(
     if !in_guest {
         return common;
     }
-    let has_a_size = args.workload_trace.is_some() || !args.work.is_empty();
+    let has_a_size =
+        args.workload_trace.is_some() || !args.work.is_empty() || application.is_some();
     RunOptions {
         scale: common.scale.or_else(|| (!has_a_size).then_some(SCALE)),
         lab: Some(LabChoice::Uml),

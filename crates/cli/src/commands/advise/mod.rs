@@ -13,18 +13,24 @@ pub use args::{AdviseArgs, Survival};
 use crate::catalogue::{runs_without_daemon, unavailable};
 use crate::commands::left_out::note_all_left_out;
 use crate::commands::rendering;
+use crate::commands::run::plan_error;
 use crate::exit::{CliError, Code};
 use crate::output;
 use disk_file::DiskFile;
 use fsdyno_guests::kernels;
 use fsdyno_host::signals;
+use fsdyno_load::programs::app;
 use fsdyno_model::{
-    CancelToken, Contender, ContenderSpec, Exploration, FaultTests, FilesystemKind, ResultSet,
+    CancelToken, Contender, ContenderSpec, Exploration, FaultTests, FilesystemKind, PhasePlan,
+    Plan, ResultSet,
 };
 use fsdyno_recipes as recipes;
-use fsdyno_report::advice::{Dropped, Question, Recommendation, VariantNote, best_two};
+use fsdyno_report::advice::{
+    Application, Dropped, Question, Recommendation, VariantNote, best_two,
+};
 use fsdyno_report::{Format, render_advice};
 use fsdyno_run::advise::{Feature, FeatureTable};
+use fsdyno_run::resolve::{crash_test, missing_programs};
 use fsdyno_store::{FaultTestsSummary, Store};
 use measure::{Measurer, Stage, fitted};
 use question::{AdviceQuestion, RecordedAdvice};
@@ -52,6 +58,7 @@ pub fn advise(args: &AdviseArgs, store: &Path) -> Result<Code, CliError> {
             store,
         );
     }
+    check_application(args)?;
     if let Some(advice) = from_atlas::advice(args, store)? {
         print(&advice, args, printed)?;
         return Ok(Code::ok_if(advice.choice.is_some()));
@@ -149,6 +156,13 @@ fn conclude(measurer: &Measurer<'_>, store: &Path) -> Result<Recommendation, Cli
     } else {
         None
     };
+    let application = question
+        .args
+        .application()
+        .map(|text| entry(text, defaults));
+    let crash_test = application
+        .as_deref()
+        .and_then(|entry| crash_test(entry).ok());
     let asked = Question {
         defaults,
         later,
@@ -164,6 +178,11 @@ fn conclude(measurer: &Measurer<'_>, store: &Path) -> Result<Recommendation, Cli
         fit: question.fit.clone(),
         commands: &commands,
         validated: validated.as_ref(),
+        application: application.as_deref().map(|name| Application {
+            name,
+            size: &size,
+            crash_test: crash_test.as_ref(),
+        }),
     };
     // The variants compare the choice of the advice without them.
     let choice = Recommendation::of(&asked);
@@ -172,6 +191,56 @@ fn conclude(measurer: &Measurer<'_>, store: &Path) -> Result<Recommendation, Cli
         variants: &variants,
         ..asked
     }))
+}
+
+/// The first phase of a plan.
+fn first_phase(plan: &Plan) -> Option<&PhasePlan> {
+    plan.workloads.first()?.phases.first()
+}
+
+/// An application with those of its settings that are not the defaults, as `fsdyno crash --app` takes it.
+fn entry(text: &str, run: &ResultSet) -> String {
+    let name = text.split('[').next().unwrap_or(text);
+    let settings = first_phase(&run.run.plan).map(app::chosen);
+    let settings = settings.into_iter().flatten();
+    let settings: Vec<String> = settings
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect();
+    if settings.is_empty() {
+        return name.to_owned();
+    }
+    format!("{name}[{}]", settings.join(","))
+}
+
+/// The size of the data of an application in a plan: `scale 10`.
+fn size(plan: &Plan) -> Option<String> {
+    let (name, value) = app::size(first_phase(plan)?)?;
+    Some(format!("{name} {value}"))
+}
+
+/// Refuses an application that cannot run here, or other work next to it.
+fn check_application(args: &AdviseArgs) -> Result<(), CliError> {
+    let Some(text) = args.application() else {
+        return Ok(());
+    };
+    let others = [
+        ("--phases", !args.phases.is_empty()),
+        ("--dataset", args.dataset.is_some()),
+        ("--scale", args.scale.is_some()),
+    ];
+    if let Some((flag, _)) = others.iter().find(|(_, is_given)| *is_given) {
+        return Err(CliError::usage(format!(
+            "{flag}: an application has its own work. Change its settings: --app \
+             'NAME[SETTING=VALUE]' (fsdyno list apps --long)"
+        )));
+    }
+    match missing_programs(text).map_err(plan_error)? {
+        None => Ok(()),
+        Some((programs, packages)) => Err(CliError::new(
+            Code::Missing,
+            format!("{text} needs `{programs}`. Install: apt-get install {packages}"),
+        )),
+    }
 }
 
 /// The runs, with the options that were measured and those that were left out.

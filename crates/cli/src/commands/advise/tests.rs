@@ -69,6 +69,9 @@ fn the_figures_decide_the_draws_of_virtual_time_and_work_of_the_user_has_its_own
     assert_eq!(recorded.scale, None);
     let own = options(&parsed(&["--work", "mail.toml"]), None, &contenders, true);
     assert_eq!((own.scale, own.work), (None, vec!["mail.toml".into()]));
+    let app = options(&parsed(&["git[files=9]"]), None, &contenders, true);
+    assert_eq!((app.scale, app.suite), (None, None));
+    assert_eq!(app.app, ["git[files=9]"]);
     let real = options(&parsed(&[]), None, &contenders, false);
     assert_eq!((real.repeats, real.disk), (None, None));
     assert_eq!(real.lab, Some(LabChoice::Host));
@@ -104,6 +107,29 @@ fn the_format_of_the_output_is_checked_before_anything_is_measured() {
     assert_eq!(bencher.code, Code::Usage);
     let unknown = formats(&parsed(&["-o", "a.pdf"])).unwrap_err();
     assert!(unknown.to_string().contains(".json"), "{unknown}");
+}
+
+#[test]
+fn an_application_has_its_own_work_and_needs_its_programs() {
+    let error = |words: &[&str]| check_application(&parsed(words)).unwrap_err();
+    let scaled = error(&["git", "--scale", "2"]);
+    assert_eq!(scaled.code, Code::Usage);
+    assert!(scaled.to_string().contains("its own work"), "{scaled}");
+    let wrong = error(&["git[file=1]"]);
+    assert!(
+        wrong.to_string().contains("unknown setting `file`"),
+        "{wrong}"
+    );
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("a.toml");
+    let text = "title = \"a\"\nprograms = { no-such-program = \"its-package\" }\n\
+                [[phases]]\nname = \"a\"\nabout = \"a\"\nload = \"true\"\n";
+    std::fs::write(&file, text).unwrap();
+    let missing = error(&["--app", file.to_str().unwrap()]);
+    assert_eq!(missing.code, Code::Missing);
+    let words = "needs `no-such-program`. Install: apt-get install its-package";
+    assert!(missing.to_string().contains(words), "{missing}");
+    assert!(check_application(&parsed(&["mail", "--scale", "2"])).is_ok());
 }
 
 #[test]

@@ -44,9 +44,15 @@ pub struct NewRecording {
         long,
         value_name = "FILE",
         num_args = 1..,
-        conflicts_with_all = ["pid", "cgroup", "duration", "recorder", "buffer", "argv"]
+        conflicts_with_all = ["pid", "cgroup", "duration", "recorder", "buffer", "argv", "app"]
     )]
     pub from_strace: Vec<PathBuf>,
+    /// Record a phase of an application (`fsdyno list apps`) or of its file
+    #[arg(long, value_name = "APP", conflicts_with_all = ["path", "pid", "cgroup", "argv"])]
+    pub app: Option<String>,
+    /// Phase of the application [default: its first]
+    #[arg(long, value_name = "PHASE", requires = "app")]
+    pub phase: Option<String>,
     /// Record a running process and its future children; repeatable
     #[arg(long, value_name = "PID")]
     pub pid: Vec<i32>,

@@ -1,5 +1,6 @@
 //! `record`: records the operations of programs on the files of a directory.
 
+mod application;
 mod args;
 mod show;
 
@@ -7,6 +8,7 @@ pub use args::RecordArgs;
 
 use crate::exit::{CliError, Code};
 use crate::output;
+use application::Application;
 use args::{NewRecording, RecordCommand, RecorderChoice};
 use fsdyno_files::Output;
 use fsdyno_host::command::CommandError;
@@ -40,10 +42,22 @@ fn new(args: &NewRecording) -> Result<(), CliError> {
     if !args.from_strace.is_empty() {
         return import(args, path);
     }
+    let stop = signals::cancel_token()?;
+    let application = args.app.as_deref();
+    let application =
+        application.map(|text| Application::prepare(text, args.phase.as_deref(), &stop));
+    let application = application.transpose()?;
+    let (root, target, recorded) = match &application {
+        Some(application) => application.request(),
+        None => {
+            let root = args.path.clone().unwrap_or_else(|| PathBuf::from("."));
+            (root, target(args)?, recorded(args))
+        }
+    };
     let mut request = Request {
-        root: args.path.clone().unwrap_or_else(|| PathBuf::from(".")),
-        target: target(args)?,
-        recorded: recorded(args),
+        root,
+        target,
+        recorded,
         recorder: match args.recorder {
             RecorderChoice::Auto => None,
             RecorderChoice::Ebpf => Some(Recorder::Ebpf),
@@ -59,7 +73,6 @@ fn new(args: &NewRecording) -> Result<(), CliError> {
             "cannot record {root}: it is not a directory"
         )));
     }
-    let stop = signals::cancel_token()?;
     // However fsdyno ends, the processes of the command end too: strace cannot leave them alone, because
     // their calls then fail (seccomp(2), SECCOMP_RET_TRACE without a tracer).
     let mut strays = None;
@@ -137,7 +150,7 @@ fn target(args: &NewRecording) -> Result<Target, CliError> {
     let Some(group) = &args.cgroup else {
         if args.pid.is_empty() {
             return Err(CliError::usage(
-                "nothing to record. Add -- COMMAND, --pid PID or --cgroup DIR",
+                "nothing to record. Add -- COMMAND, --app APP, --pid PID or --cgroup DIR",
             ));
         }
         return Ok(Target::Processes(args.pid.clone()));
