@@ -332,19 +332,16 @@ fn phases(advice: &Recommendation, shown: usize) -> Option<Table> {
         0 => "total".to_owned(),
         n => format!("total, with {n} more"),
     };
-    let (name, summary) = match (best.total_ns, other.total_ns) {
-        (Some(one), Some(other)) => {
-            let cells = vec![duration(one), duration(other), Cell::Ratio(runner_up.ratio)];
-            let name = "Times, to durable where a phase writes";
-            (name, vec![Row::new(total, cells)])
-        }
-        _ => {
-            let mean = vec![Cell::Empty, Cell::Empty, Cell::Ratio(runner_up.ratio)];
-            let name = "Figures that phases are judged by; a ratio above 1 is worse";
-            let is_mean = best.phases.len() > 1;
-            let mean = is_mean.then(|| Row::new("geometric mean", mean));
-            (name, mean.into_iter().collect())
-        }
+    let (name, summary) = if let (Some(one), Some(other)) = (best.total_ns, other.total_ns) {
+        let cells = vec![duration(one), duration(other), Cell::Ratio(runner_up.ratio)];
+        let name = "Times, to durable where a phase writes";
+        (name, vec![Row::new(total, cells)])
+    } else {
+        let mean = vec![Cell::Empty, Cell::Empty, Cell::Ratio(runner_up.ratio)];
+        let name = "Figures that phases are judged by; a ratio above 1 is worse";
+        let is_mean = best.phases.len() > 1;
+        let mean = is_mean.then(|| Row::new("geometric mean", mean));
+        (name, mean.into_iter().collect())
     };
     let columns = [best.label.as_str(), other.label.as_str(), "ratio"].map(Column::new);
     let rows = rows.into_iter().map(|(_, row)| row);

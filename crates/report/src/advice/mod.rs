@@ -87,6 +87,14 @@ impl Question<'_> {
         }
     }
 
+    /// The work of a plan.
+    fn work(&self, plan: &Plan) -> String {
+        match self.application {
+            Some(application) => of_application(application.name, plan),
+            None => work(plan),
+        }
+    }
+
     /// The kernel on which a contender was measured.
     fn kernel_of(&self, contender: &Contender) -> Option<&str> {
         let sets = self.later.iter().rev().chain([self.defaults]);
@@ -311,11 +319,9 @@ impl Recommendation {
         for one in &mut candidates {
             one.costs = costs_of(&one.planned, question.options);
             let kernel = question.kernel_of(&one.planned);
-            let crash_test = question
-                .application
-                .map(|application| application.crash_test);
+            let application = question.application.as_ref();
             one.crash_tests =
-                CrashTests::of(&one.planned, kernel, question.explorations, crash_test);
+                CrashTests::of(&one.planned, kernel, question.explorations, application);
             one.flipped_bits = FlippedBits::of(&one.planned, kernel, question.fault_tests);
             // A contender with unsafe options is one if the user named it.
             let mut named = question.defaults.run.plan.contenders.iter();
@@ -352,24 +358,19 @@ impl Recommendation {
         }
         candidates.sort_by(|a, b| a.cost.total_cmp(&b.cost));
         let plan = &set.run.plan;
-        let user_code = comparison(set)
-            .map(|comparison| user_code::text(&comparison, set).trim().to_owned())
-            .filter(|text| !text.is_empty());
+        let user_code = user_code_of(set);
         let runs = || std::iter::once(question.defaults).chain(question.later);
         Self {
             schema: Self::SCHEMA,
             runs: runs().map(|set| terms::printable(&set.run.id)).collect(),
-            work: match question.application {
-                Some(application) => of_application(application.name, plan),
-                None => work(plan),
-            },
+            work: question.work(plan),
             application: question
                 .application
                 .map(|application| terms::printable(application.name)),
             user_code: user_code.clone(),
             sizes: std::iter::once((1.0, question.defaults))
                 .chain(question.sizes.iter().copied())
-                .filter_map(|(times, set)| SizeOfWork::of(times, question.amounts(set), set))
+                .filter_map(|(times, set)| SizeOfWork::of(times, &question.amounts(set), set))
                 .collect(),
             robustness,
             kernels: unique(candidates.iter().filter_map(|one| {
@@ -478,6 +479,12 @@ fn work(plan: &Plan) -> String {
         all.push(format!("scale {}", plan.scale));
     }
     terms::printable(&all.join("; "))
+}
+
+/// The sentences about the user code of a run; none if all code is counted.
+fn user_code_of(set: &ResultSet) -> Option<String> {
+    let text = user_code::text(&comparison(set)?, set).trim().to_owned();
+    (!text.is_empty()).then_some(text)
 }
 
 /// An application and its phases: `postgresql: write, select`.

@@ -1,6 +1,7 @@
 //! What the explorations of crash states and the tests with faulty disks of a store found about a
 //! contender.
 
+use super::Application;
 use crate::terms;
 use fsdyno_model::{
     Contender, DiskFault, Exploration, FaultOutcome, FaultTests, InjectedFault, ProgramSource,
@@ -38,12 +39,15 @@ impl CrashTests {
         contender: &Contender,
         kernel: Option<&str>,
         explorations: &[Exploration],
-        application: Option<Option<&ProgramSource>>,
+        application: Option<&Application<'_>>,
     ) -> Option<Self> {
         let kernel = release(kernel?)?;
         let tests = |programs: &ProgramSource| match application {
             None => programs.tests_file_systems(),
-            Some(test) => test.is_some_and(|test| is_same_test(test, programs)),
+            Some(application) => {
+                let mut tests = application.crash_test.into_iter();
+                tests.any(|test| is_same_test(test, programs))
+            }
         };
         let explorations = explorations.iter();
         let explorations = explorations.filter(|one| tests(&one.info.search.programs));

@@ -24,7 +24,7 @@ pub struct SizeOfWork {
 
 impl SizeOfWork {
     /// The size of a run; none with fewer than two contenders.
-    pub(super) fn of(times: f64, amount: Vec<String>, set: &ResultSet) -> Option<Self> {
+    pub(super) fn of(times: f64, amount: &[String], set: &ResultSet) -> Option<Self> {
         let field = Field::of(set);
         let order = field.eligible();
         let (first, others) = order
