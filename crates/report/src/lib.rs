@@ -296,9 +296,12 @@ fn render_power_losses(series: &Series, format: Format, options: &Options) -> Re
     let is_screen = format == Format::Terminal && !options.long;
     let report = Report {
         what: &format!("the series {}", series.info.id),
-        document: &|| match is_screen {
-            true => power_losses::screen(series),
-            false => power_losses::document(series),
+        document: &|| {
+            if is_screen {
+                power_losses::screen(series)
+            } else {
+                power_losses::document(series)
+            }
         },
         figures: &|| power_losses::figures(series),
     };
@@ -310,13 +313,19 @@ pub fn render_crash_details(series: &Series, format: Format, options: &Options) 
     let has_activities = series.info.activities.is_some();
     let report = Report {
         what: &format!("the series {}", series.info.id),
-        document: &|| match has_activities {
-            true => power_losses::details(series),
-            false => crash::details(series),
+        document: &|| {
+            if has_activities {
+                power_losses::details(series)
+            } else {
+                crash::details(series)
+            }
         },
-        figures: &|| match has_activities {
-            true => power_losses::figures(series),
-            false => crash::each(&series.info, &series.power_cuts),
+        figures: &|| {
+            if has_activities {
+                power_losses::figures(series)
+            } else {
+                crash::each(&series.info, &series.power_cuts)
+            }
         },
     };
     formats::render(&report, series, format, options)

@@ -32,7 +32,7 @@ pub fn compare(
     stop: &CancelToken,
 ) -> Result<Functions, CliError> {
     let sides = [side(a, store, stop)?, side(b, store, stop)?];
-    let functions = Functions::of(run, &a.1.phase, sides);
+    let functions = Functions::of(run, &a.1.phase, &sides);
     if functions.subsystems.is_empty() {
         output::note(
             "fsdyno: the kernels list no source files, so functions are not joined into subsystems: an earlier \

@@ -309,15 +309,15 @@ fn advice_for_an_application_has_its_sizes_its_user_code_and_its_crash_tests() {
     let home = Home::new();
     let [kernel_path, work] = [&kernel, &home.work()].map(|path| path.display().to_string());
     let app = "sqlite[journal_mode=wal,synchronous=full,transactions=3]";
-    let tested = crash(&home, &kernel, app);
-    assert_eq!(tested.code, Some(0), "{}{}", tested.out, tested.err);
-    let sized = app.replace("wal", "wal,rows=100");
-    let advise = |more: &[&str]| {
-        let fixed = ["advise", &sized, "--disk", "nvme", "--no-robust"];
+    let crashed = crash(&home, &kernel, app);
+    assert_eq!(crashed.code, Some(0), "{}{}", crashed.out, crashed.err);
+    let question = app.replace("wal", "wal,rows=100");
+    let ask = |more: &[&str]| {
+        let fixed = ["advise", &question, "--disk", "nvme", "--no-robust"];
         let place = ["--guest-kernel", &kernel_path, "--work-dir", &work];
         home.fsdyno(&[&fixed[..], &place, more].concat())
     };
-    let printed = advise(&["--fs", "ext4,btrfs", "--format", "json"]);
+    let printed = ask(&["--fs", "ext4,btrfs", "--format", "json"]);
     assert_eq!(printed.code, Some(0), "{}{}", printed.out, printed.err);
     let advice: Value = serde_json::from_str(&printed.out).unwrap();
     let amounts = advice["sizes"].as_array().unwrap().iter();
@@ -328,13 +328,13 @@ fn advice_for_an_application_has_its_sizes_its_user_code_and_its_crash_tests() {
     let all = ["rows 100", "rows 400", "rows 1600"];
     assert!(!amounts.is_empty() && all.starts_with(&amounts), "{advice}");
     let left_out = advice["left_out"].as_array().unwrap().iter();
-    let sizes = left_out.filter(|one| one.as_str().unwrap().ends_with("times the work"));
-    assert_eq!(amounts.len() + sizes.count(), all.len(), "{advice}");
+    let omitted = left_out.filter(|one| one.as_str().unwrap().ends_with("times the work"));
+    assert_eq!(amounts.len() + omitted.count(), all.len(), "{advice}");
     let user_code = advice["user_code"].as_str().unwrap();
     assert!(user_code.contains("for each of 3 transactions"), "{advice}");
-    let measured = advice["contenders"].as_array().unwrap();
+    let contenders = advice["contenders"].as_array().unwrap();
     let tests = |name: &str| {
-        let one = measured.iter().find(|one| one["contender"] == name);
+        let one = contenders.iter().find(|one| one["contender"] == name);
         one.unwrap()["crash_tests"].clone()
     };
     assert_eq!(tests("ext4")["violations"], 0, "{advice}");
@@ -345,7 +345,7 @@ fn advice_for_an_application_has_its_sizes_its_user_code_and_its_crash_tests() {
             .unwrap()
             .starts_with("mkfs.")
     );
-    let scaled = advise(&["--scale", "2"]);
+    let scaled = ask(&["--scale", "2"]);
     assert_eq!(scaled.code, Some(2), "{}", scaled.err);
     home.assert_no_guest();
 }

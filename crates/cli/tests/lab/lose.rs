@@ -114,13 +114,13 @@ fn a_power_cut_takes_unsynced_work_and_only_xfs_breaks_saves_by_rename() {
     for cut in cuts {
         let contender = cut["contender"].as_str().unwrap();
         let work = cut["work"].as_array().unwrap();
-        let lost = |activity: &str| {
+        let gone = |activity: &str| {
             let mut all = work.iter().filter(|one| one["activity"] == activity);
             all.next().unwrap()["lost_ns"].as_u64()
         };
         // What is synced is there, and copied files are not for as long as 30 s.
-        assert_eq!(lost("database with syncs"), None, "{cut}");
-        assert!(lost("copied files").unwrap() > 5_000_000_000, "{cut}");
+        assert_eq!(gone("database with syncs"), None, "{cut}");
+        assert!(gone("copied files").unwrap() > 5_000_000_000, "{cut}");
         let broken: u64 = work
             .iter()
             .map(|one| one["broken_saves"].as_u64().unwrap())

@@ -336,12 +336,7 @@ impl Recommendation {
         }
         let mut choice = Choice::of(&field, &candidates, question);
         if let Some(choice) = &choice {
-            let of_choice = candidates[choice.best].cost;
-            for (at, one) in candidates.iter_mut().enumerate() {
-                let paired = field.ratio(at, choice.best);
-                let ratio = paired.map_or(one.cost / of_choice, |paired| paired.middle);
-                one.ratio = (at != choice.best).then_some(ratio);
-            }
+            choice.compare(&field, &mut candidates);
         }
         let robustness = choice.as_ref();
         let robustness =
@@ -545,6 +540,16 @@ pub fn helpful<'a>(
 }
 
 impl Choice {
+    /// Sets the ratios of all others to it.
+    fn compare(&self, field: &Field, candidates: &mut [Candidate]) {
+        let cost = candidates[self.best].cost;
+        for (at, one) in candidates.iter_mut().enumerate() {
+            let paired = field.ratio(at, self.best);
+            let ratio = paired.map_or(one.cost / cost, |paired| paired.middle);
+            one.ratio = (at != self.best).then_some(ratio);
+        }
+    }
+
     /// The choice among the candidates of the last run, which are first in the list.
     fn of(field: &Field, candidates: &[Candidate], question: &Question<'_>) -> Option<Self> {
         let own = &candidates[..field.candidates.len()];

@@ -172,7 +172,7 @@ impl RunComparison {
         let is_of_it = |line: &Line| is_of_it(line) && line.better != Better::Neither;
         let is_judged = |line: &&Line| is_of_it(line) && !line.is_negligible();
         let lines: Vec<&Line> = self.lines.iter().filter(is_judged).collect();
-        let judged = self.bounded(&lines, |lines| {
+        let judged = Self::bounded(&lines, |lines| {
             let costs: Vec<(Vec<f64>, Vec<f64>)> = lines.iter().map(Line::costs).collect();
             let figures = costs.iter().map(|(these, base)| (&these[..], &base[..]));
             self.verdicts(&figures.collect::<Vec<_>>(), margin)
@@ -190,7 +190,6 @@ impl RunComparison {
 
     /// The verdicts on lines without user code, and those that hold also with all of it.
     fn bounded(
-        &self,
         lines: &[&Line],
         judge: impl Fn(&[Line]) -> Vec<Option<Verdict>>,
     ) -> Vec<[Option<Verdict>; 2]> {

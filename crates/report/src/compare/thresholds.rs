@@ -163,7 +163,7 @@ pub fn check<'a>(
         checked.extend(of.map(|line| (threshold, line)));
     }
     let lines: Vec<&Line> = checked.iter().map(|(_, line)| *line).collect();
-    let verdicts = comparison.bounded(&lines, |lines| {
+    let verdicts = RunComparison::bounded(&lines, |lines| {
         let limits: Vec<Vec<f64>> = checked
             .iter()
             .zip(lines)

@@ -63,7 +63,10 @@ pub fn of_phase(phase: &str, all: &[(String, &Profile)]) -> Vec<Flame> {
             flames.extend(drawn(tree, measure, contenders, phase));
         };
         for (label, profile) in all {
-            add(&Tree::of([profile, &Profile::default()]), &[label.clone()]);
+            add(
+                &Tree::of([profile, &Profile::default()]),
+                std::slice::from_ref(label),
+            );
         }
         if let Some(((first, a), others)) = all.split_first() {
             for (label, b) in others {

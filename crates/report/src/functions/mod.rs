@@ -297,8 +297,8 @@ impl Functions {
     pub const SCHEMA: u32 = 1;
 
     /// Compares the profiles of one phase.
-    pub fn of(run: &str, phase: &str, sides: [Side<'_>; 2]) -> Self {
-        let [a, b] = &sides;
+    pub fn of(run: &str, phase: &str, sides: &[Side<'_>; 2]) -> Self {
+        let [a, b] = sides;
         let profiles = [&a.profile, &b.profile];
         let tree = Tree::of(profiles);
         let mut work = tree.partings(|work| work.blocks, &Profile::EXECUTORS[..3]);

@@ -105,7 +105,7 @@ fn compared_of(moved: u64, files: [u64; 2]) -> Result<Functions, Option<[u64; 2]
         side("a", &measured_a, now_a, a)?,
         side("b", &measured_b, now_b, b)?,
     ];
-    Ok(Functions::of("run", "delete", sides))
+    Ok(Functions::of("run", "delete", &sides))
 }
 
 #[test]
@@ -168,7 +168,7 @@ fn asleep(slept_ns: [u64; 2]) -> Vec<String> {
         profile: profile(&[("processes;vfs_unlink;find", 10, slept_ns)]),
     };
     let sides = [side("a", slept_ns[0]), side("b", slept_ns[1])];
-    Functions::of("run", "delete", sides).sentences()
+    Functions::of("run", "delete", &sides).sentences()
 }
 
 #[test]

@@ -562,7 +562,7 @@ fn known_violations_drop_a_contender_of_the_required_class_only() {
         assert!(advice.candidates[best].crash_tests.is_none());
     }
     // Those of the application that is asked about do, and nothing else.
-    let test = of_application.info.search.programs.clone();
+    let programs = of_application.info.search.programs.clone();
     for (other, is_it) in [(of_application, true), (exploration, false)] {
         let explorations = [other];
         let advice = Recommendation::of(&Question {
@@ -571,7 +571,7 @@ fn known_violations_drop_a_contender_of_the_required_class_only() {
             application: Some(Application {
                 name: "log",
                 size: &|_| None,
-                crash_test: Some(&test),
+                crash_test: Some(&programs),
             }),
             ..question(&set)
         });

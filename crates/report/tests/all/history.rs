@@ -308,8 +308,9 @@ fn the_blocks_of_a_function_have_a_history_in_the_runs_with_its_profile() {
     );
     let error = followed("ext4_rmdir", false).unwrap_err().to_string();
     assert!(error.contains("has the function `ext4_rmdir`"), "{error}");
-    sets.iter_mut()
-        .for_each(|set| set.cells[0].samples[0].profile = None);
+    for set in &mut sets {
+        set.cells[0].samples[0].profile = None;
+    }
     let selection = Selection {
         metric: Some(FigureName::of_function("ext4_mkdir", false)),
         ..Selection::default()

@@ -60,16 +60,15 @@ pub(super) fn lose(args: &LoseArgs, store: &Path, stop: &CancelToken) -> Result<
     store.begin_series(&mut info)?;
     output::note(format_args!("series {} begins", info.id));
     let jobs = args.jobs.count(args.guest_memory);
-    let (power_cuts, ended) =
-        crash::execute(&mut store, &info, jobs, |contender, (number, seed)| {
-            let test = CrashTest {
-                contender,
-                seed,
-                disk: Some(&disk),
-                program: Some(&program),
-            };
-            lab.crash_timed(test, number).map_err(guest_error)
-        })?;
+    let (power_cuts, ended) = crash::execute(&mut store, &info, jobs, |one, (number, seed)| {
+        let tested = CrashTest {
+            contender: one,
+            seed,
+            disk: Some(&disk),
+            program: Some(&program),
+        };
+        lab.crash_timed(tested, number).map_err(guest_error)
+    })?;
     if power_cuts.is_empty() {
         return ended.map(|()| Code::Ok);
     }

@@ -47,12 +47,11 @@ fn new(args: &NewRecording) -> Result<(), CliError> {
     let application =
         application.map(|text| Application::prepare(text, args.phase.as_deref(), &stop));
     let application = application.transpose()?;
-    let (root, target, recorded) = match &application {
-        Some(application) => application.request(),
-        None => {
-            let root = args.path.clone().unwrap_or_else(|| PathBuf::from("."));
-            (root, target(args)?, recorded(args))
-        }
+    let (root, target, recorded) = if let Some(application) = &application {
+        application.request()
+    } else {
+        let root = args.path.clone().unwrap_or_else(|| PathBuf::from("."));
+        (root, target(args)?, recorded(args))
     };
     let mut request = Request {
         root,

@@ -88,16 +88,16 @@ fn notes(flame: &Flame, left_out: usize) -> Vec<String> {
     notes
 }
 
-fn draw(body: &mut String, flame: &Flame, frame: &Frame, (x, y): (f64, f64), wide: f64) {
+fn draw(body: &mut String, graph: &Flame, frame: &Frame, (x, y): (f64, f64), wide: f64) {
     let look = Look::of(frame);
     let name = format!("{}{}", look.sign, frame.function);
-    let each = flame
+    let each = graph
         .contenders
         .iter()
         .zip(frame.total.iter().zip(&frame.own));
     let each = each.enumerate().map(|(at, (contender, (total, own)))| {
         let unit = if at == 0 {
-            format!(" {}", flame.unit)
+            format!(" {}", graph.unit)
         } else {
             String::new()
         };
@@ -114,10 +114,10 @@ fn draw(body: &mut String, flame: &Flame, frame: &Frame, (x, y): (f64, f64), wid
         "<g><rect {place} fill=\"{fill}\"><title>{title}</title></rect>"
     );
     if let Some(hatch) = look.hatch {
-        let flame = &flame.name;
+        let graph = &graph.name;
         let _ = write!(
             body,
-            "<rect {place} class=\"hatch\" fill=\"url(#{flame}-{hatch})\"/>"
+            "<rect {place} class=\"hatch\" fill=\"url(#{graph}-{hatch})\"/>"
         );
     }
     let shown = fitting(&name, wide - 4.0);
