@@ -3,6 +3,7 @@
 use crate::commands::run::plan_error;
 use crate::exit::{CliError, Code};
 use crate::output;
+use fsdyno_files::programs;
 use fsdyno_load::StrayProcesses;
 use fsdyno_load::programs::app::RecordCommands;
 use fsdyno_model::CancelToken;
@@ -11,10 +12,10 @@ use fsdyno_run::resolve::{missing_programs, recorded_commands};
 use std::ffi::OsString;
 use std::os::unix::fs::chown;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use tempfile::TempDir;
 
-/// Where the directories are, unless TMPDIR names another place: a disk.
+/// Where the directories are: a disk. Others cannot exchange them there.
 const PLACE: &str = "/var/tmp";
 
 /// An application whose phase can begin.
@@ -35,13 +36,10 @@ impl Application {
                 format!("{text} needs `{programs}`. Install: apt-get install {packages}"),
             ));
         }
-        let place = std::env::var_os("TMPDIR").map_or_else(|| PLACE.into(), PathBuf::from);
         let directory = |what: &str| {
             let prefix = format!("fsdyno-{what}-");
-            let made = tempfile::Builder::new().prefix(&prefix).tempdir_in(&place);
-            made.map_err(|error| {
-                CliError::failure(format!("cannot use {}: {error}", place.display()))
-            })
+            let made = tempfile::Builder::new().prefix(&prefix).tempdir_in(PLACE);
+            made.map_err(|error| CliError::failure(format!("cannot use {PLACE}: {error}")))
         };
         let (data, temporary) = (directory("app")?, directory("tmp")?);
         let directories = [data.path(), temporary.path()];
@@ -81,7 +79,7 @@ impl Application {
 fn run(text: &str, commands: &str, stop: &CancelToken) -> Result<(), CliError> {
     let strays = StrayProcesses::guarded().map_err(CliError::failure)?;
     let (name, value) = strays.variable();
-    let done = Command::new("sh")
+    let done = programs::command("sh")?
         .args(["-euc", commands])
         .env(name, value)
         .current_dir(Path::new("/"))
