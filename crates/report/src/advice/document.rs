@@ -268,23 +268,27 @@ fn sure(advice: &Recommendation, other: Option<&RunnerUp>) -> String {
     } else {
         ""
     };
+    let what = if advice.certain { "draw" } else { "repeat" };
+    let models = if advice.atlas.is_some() {
+        "; the errors of the models were not varied"
+    } else {
+        ""
+    };
     let interval = other.and_then(|other| Some((other, other.interval?)));
     if let Some((other, interval)) = interval {
         return format!(
-            "How sure: the ratio of {} within repeats{without} is {} (95 % interval {} to {}, {} \
-             repeats).",
+            "How sure: the ratio of {} within {what}s{without} is {} (95 % interval {} to {}, {}){models}.",
             other.contender,
             terms::ratio(other.ratio),
             terms::ratio(interval.low),
             terms::ratio(interval.high),
-            other.pairs
+            terms::count(other.pairs, what)
         );
     }
     let range = other.and_then(|other| Some((other, other.range?)));
     match range.filter(|_| advice.atlas.is_some()) {
         Some((other, (low, high))) => format!(
-            "How sure: the ratio of {} within draws is {}, and {} to {} in {}; the errors of the models \
-             were not varied.",
+            "How sure: the ratio of {} within draws is {}, and {} to {} in {}{models}.",
             other.contender,
             terms::ratio(other.ratio),
             terms::ratio(low),

@@ -126,7 +126,7 @@ fn a_clear_winner_is_recommended_with_its_commands_on_one_screen() {
         "{text}"
     );
     assert!(
-        words(&text).contains("interval 1.07 to 1.07, 6 repeats"),
+        words(&text).contains("interval 1.07 to 1.07, 6 draws"),
         "{text}"
     );
     assert!(text.contains("mkfs.ext4 /dev/DISK"), "{text}");
