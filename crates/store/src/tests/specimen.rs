@@ -13,7 +13,7 @@ use fsdyno_model::{
     Nanos, Observed, OtherIo, Outcome, PhasePlan, Plan, Point, PowerCut, Pressure, Probe,
     ProgramCost, ProgramSource, Progress, Provenance, Recovery, RunInfo, Sample, Score, Search,
     SeriesInfo, Slice, Stage, StateClass, StateCounts, StopReason, Tally, ThreadWork, Traced,
-    Violation, Waits, Warning, WarningKind, Workload,
+    Violation, Waits, Warning, WarningKind, WorkLoss, Workload,
 };
 use std::collections::BTreeMap;
 
@@ -548,7 +548,7 @@ pub(crate) fn series(started_unix_ns: u64) -> SeriesInfo {
             processors: Some(2),
         },
         disk: None,
-        activities: None,
+        activities: Some("[[activity]]".into()),
         work_dir: "/var/tmp/a b".into(),
         provenance: Provenance {
             kernel: "Linux 6.1".into(),
@@ -592,6 +592,19 @@ pub(crate) fn power_cut_with_losses(contender: &str, number: u32) -> PowerCut {
         lost: [(Loss::Missing, 2), (Loss::Torn, 1)].into(),
         messages: vec!["a/b: missing".into()],
     };
+    power_cut.work = Some(vec![WorkLoss {
+        activity: "save, rename".into(),
+        lost_ns: Some(Nanos(3_000_000_000)),
+        files: 4,
+        missing: 1,
+        empty: 1,
+        damaged: 1,
+        saves: 4,
+        broken_saves: 3,
+        deleted: 2,
+        returned: 1,
+        first: Some("`notes/1` is empty".into()),
+    }]);
     power_cut.recovery = Recovery {
         took_ns: Nanos(1 << 50),
         corrected_by: Some("e2fsck -y".into()),
