@@ -13,7 +13,7 @@ pub use args::{AdviseArgs, Survival};
 use crate::catalogue::{runs_without_daemon, unavailable};
 use crate::commands::left_out::note_all_left_out;
 use crate::commands::rendering;
-use crate::commands::run::plan_error;
+use crate::commands::run::need_programs;
 use crate::exit::{CliError, Code};
 use crate::output;
 use disk_file::DiskFile;
@@ -30,7 +30,7 @@ use fsdyno_report::advice::{
 };
 use fsdyno_report::{Format, render_advice};
 use fsdyno_run::advise::{Feature, FeatureTable};
-use fsdyno_run::resolve::{crash_test, missing_programs};
+use fsdyno_run::resolve::crash_test;
 use fsdyno_store::{FaultTestsSummary, Store};
 use measure::{Measurer, Stage, fitted};
 use question::{AdviceQuestion, RecordedAdvice};
@@ -234,13 +234,7 @@ fn check_application(args: &AdviseArgs) -> Result<(), CliError> {
              'NAME[SETTING=VALUE]' (fsdyno list apps --long)"
         )));
     }
-    match missing_programs(text).map_err(plan_error)? {
-        None => Ok(()),
-        Some((programs, packages)) => Err(CliError::new(
-            Code::Missing,
-            format!("{text} needs `{programs}`. Install: apt-get install {packages}"),
-        )),
-    }
+    need_programs(text)
 }
 
 /// The runs, with the options that were measured and those that were left out.

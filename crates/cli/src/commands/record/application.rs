@@ -1,6 +1,6 @@
 //! An application to record: a phase of it in a directory of its own, after all that is before the phase.
 
-use crate::commands::run::plan_error;
+use crate::commands::run::{need_programs, plan_error};
 use crate::exit::{CliError, Code};
 use crate::output;
 use fsdyno_files::programs;
@@ -8,7 +8,7 @@ use fsdyno_load::StrayProcesses;
 use fsdyno_load::programs::app::RecordCommands;
 use fsdyno_model::CancelToken;
 use fsdyno_recorder::observation::Target;
-use fsdyno_run::resolve::{missing_programs, recorded_commands};
+use fsdyno_run::resolve::recorded_commands;
 use std::ffi::OsString;
 use std::os::unix::fs::chown;
 use std::path::{Path, PathBuf};
@@ -30,12 +30,7 @@ pub struct Application {
 impl Application {
     /// Makes the directories, and runs the phases before the recorded one and its preparation.
     pub fn prepare(text: &str, phase: Option<&str>, stop: &CancelToken) -> Result<Self, CliError> {
-        if let Some((programs, packages)) = missing_programs(text).map_err(plan_error)? {
-            return Err(CliError::new(
-                Code::Missing,
-                format!("{text} needs `{programs}`. Install: apt-get install {packages}"),
-            ));
-        }
+        need_programs(text)?;
         let directory = |what: &str| {
             let prefix = format!("fsdyno-{what}-");
             let made = tempfile::Builder::new().prefix(&prefix).tempdir_in(PLACE);

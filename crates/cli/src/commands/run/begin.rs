@@ -2,11 +2,11 @@
 //! records.
 
 use crate::catalogue::catalogue_here;
-use crate::exit::CliError;
+use crate::exit::{CliError, Code};
 use fsdyno_load::engines::EngineInfo;
 use fsdyno_model::{Plan, Step};
 use fsdyno_run::RunOptions;
-use fsdyno_run::resolve::{PlanFileError, ResolveError, resolve};
+use fsdyno_run::resolve::{PlanFileError, ResolveError, missing_programs, resolve};
 
 /// Programs whose versions belong to the provenance, each with the command that prints its version.
 pub fn programs_to_name(plan: &Plan) -> Vec<(String, Vec<String>)> {
@@ -55,6 +55,17 @@ pub fn plan_error(error: ResolveError) -> CliError {
     match error {
         ResolveError::Plan(file) => CliError::usage(with_its_line(&file)),
         other => CliError::usage(other),
+    }
+}
+
+/// Refuses an application whose programs are missing, or whose settings are wrong.
+pub fn need_programs(app: &str) -> Result<(), CliError> {
+    match missing_programs(app).map_err(plan_error)? {
+        None => Ok(()),
+        Some((programs, packages)) => Err(CliError::new(
+            Code::Missing,
+            format!("{app} needs `{programs}`. Install: apt-get install {packages}"),
+        )),
     }
 }
 

@@ -19,7 +19,7 @@ use crate::exit::{CliError, Code};
 use crate::screen::Screen;
 use crate::{output, places};
 pub use args::{ExportArgs, RunArgs, ScreenArgs};
-pub use begin::{plan_error, programs_to_name, resolve_here};
+pub use begin::{need_programs, plan_error, programs_to_name, resolve_here};
 use fsdyno_files::Existing;
 use fsdyno_host::signals;
 use fsdyno_host::ssh::SshError;
@@ -592,11 +592,15 @@ fn measure_variants(
     store: &Store,
     stop: &CancelToken,
 ) -> Result<StopReason, CliError> {
+    let with_user_code = !execution.silent && lacks_user_code(info, store)?;
+    if !with_user_code && !info.plan.robust {
+        return Ok(StopReason::Complete);
+    }
     let run = store.load_in(Detail::Figures, &info.id)?;
     if run.cells.iter().all(|cell| cell.samples.is_empty()) {
         return Ok(StopReason::Complete);
     }
-    if !execution.silent
+    if with_user_code
         && user_code::measure(info, execution, store, stop)? == StopReason::Interrupted
     {
         return Ok(StopReason::Interrupted);
