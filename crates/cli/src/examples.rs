@@ -487,6 +487,10 @@ const ALL: &[Examples] = &[
                 "lose power --fs ext4,xfs,btrfs",
                 "cut the power during usual work, and see what is gone",
             ),
+            (
+                "lose full --fs ext4,xfs,btrfs",
+                "fill the disks, and see what can still be done",
+            ),
         ],
     ),
     (

@@ -3,7 +3,9 @@
 
 use crate::missing::Missing;
 use fsdyno_crash::TimedProgram;
-use fsdyno_model::{Cell, CellRecord, Contender, Event, Mark, Nanos, Plan, Recovery, WorkLoss};
+use fsdyno_model::{
+    Cell, CellRecord, Contender, Event, FullDisk, Mark, Nanos, Plan, Recovery, WorkLoss,
+};
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -32,6 +34,12 @@ pub enum Task {
         /// The other operations that were performed; none for those of the seed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         performed: Option<Box<TimedWork>>,
+    },
+    /// Fill the file system of the contender, use it while it is full, and empty it.
+    Fill {
+        /// The contender; the disks of the guest are its devices.
+        contender: Box<Contender>,
+        seed: u64,
     },
     /// Perform programs and recover crash states of the contender, by commands over the second disk.
     Explore {
@@ -107,6 +115,10 @@ pub enum GuestMessage {
         /// The lost work of each activity of a timed program.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         work: Option<Vec<WorkLoss>>,
+    },
+    /// A file system was filled, used and emptied.
+    Filled {
+        life: Box<FullDisk>,
     },
     /// The task could not be started or continued.
     Refused {

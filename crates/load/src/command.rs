@@ -181,7 +181,7 @@ fn command(tool: &ToolRun) -> io::Result<Command> {
 }
 
 /// Makes the calling process one of that user, without further groups.
-fn become_user(user: User) -> io::Result<()> {
+pub(crate) fn become_user(user: User) -> io::Result<()> {
     let (uid, gid) = (Uid::from_raw(user.uid), Gid::from_raw(user.gid));
     rustix::thread::set_thread_groups(&[])?;
     rustix::thread::set_thread_res_gid(gid, gid, gid)?;

@@ -13,6 +13,7 @@ pub mod crash;
 mod descriptor;
 pub mod engines;
 mod error;
+pub mod full;
 #[doc(hidden)]
 pub mod fuzz;
 pub mod hardware;

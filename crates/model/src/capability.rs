@@ -18,6 +18,8 @@ pub struct Capabilities {
     pub consistency: Consistency,
     /// The reason why its driver is not maintained with the kernel; none if it is.
     pub unmaintained: Option<&'static str>,
+    /// The daemon that frees overwritten and deleted space, which fsdyno does not run.
+    pub cleaner: Option<&'static str>,
     /// Several names of one file: link(2).
     pub hard_links: bool,
     /// Symbolic links: symlink(2).
@@ -78,6 +80,7 @@ impl Capabilities {
     pub const ALL: Self = Self {
         consistency: Consistency::Unknown,
         unmaintained: None,
+        cleaner: None,
         hard_links: true,
         symlinks: true,
         special_files: true,

@@ -2,10 +2,13 @@
 
 use crate::block_role::BlockRole;
 use crate::contender::Contender;
+use crate::full_disk::FullDisk;
 use crate::lab::GuestSize;
+use crate::model_disk::ModelDisk;
 use crate::names::short_hash;
 use crate::provenance::Provenance;
 use crate::result::StopReason;
+use crate::units::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -138,7 +141,7 @@ pub struct InjectedFault {
     pub detail: Option<String>,
 }
 
-/// The tests of one contender with faulty disks.
+/// The tests of one contender with faulty or full disks.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct FaultTest {
     /// The label of the contender.
@@ -147,9 +150,21 @@ pub struct FaultTest {
     pub guest: String,
     /// The faults.
     pub faults: Vec<InjectedFault>,
+    /// Its life on full disks, by seed, if that was tested instead.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub full: Vec<FullDisk>,
 }
 
-/// Tests of some contenders with faulty disks (`fsdyno lose`).
+/// The disks of tests that fill them.
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+pub struct Filling {
+    /// The size of each disk.
+    pub size: Bytes,
+    /// The model disk.
+    pub disk: ModelDisk,
+}
+
+/// Tests of some contenders with faulty or full disks (`fsdyno lose`).
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct FaultTests {
     /// The version of this structure, as JSON carries it.
@@ -161,7 +176,7 @@ pub struct FaultTests {
     pub tests: Vec<FaultTest>,
 }
 
-/// The settings and the machine of tests with faulty disks.
+/// The settings and the machine of tests with faulty or full disks.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct FaultTestsInfo {
     /// Their name, like that of a run.
@@ -174,10 +189,13 @@ pub struct FaultTestsInfo {
     pub stop: Option<StopReason>,
     /// The contenders to test, each with a label of its own.
     pub contenders: Vec<Contender>,
-    /// The seed of the places.
+    /// The seed of the places, or of the first life on full disks.
     pub seed: u64,
-    /// The largest number of faults of each kind in blocks of each role.
+    /// The largest number of faults of each kind in blocks of each role, or the number of lives.
     pub draws: u32,
+    /// The disks that are filled; none if they are faulty instead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub filling: Option<Filling>,
     /// The size of the guests.
     pub guest: GuestSize,
     /// The machine, its devices and programs.
@@ -193,11 +211,13 @@ impl FaultTestsInfo {
             contenders,
             seed,
             draws,
+            filling,
             guest,
             ..
         } = self;
         // Plain data: serialisation cannot fail.
-        short_hash(&serde_json::to_string(&(contenders, seed, draws, guest)).unwrap_or_default())
+        let settings = (contenders, seed, draws, guest, filling);
+        short_hash(&serde_json::to_string(&settings).unwrap_or_default())
     }
 
     /// The position of a test; none if its contender is not one of them.

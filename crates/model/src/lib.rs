@@ -20,6 +20,7 @@ pub mod exploration;
 pub mod figure_lines;
 pub mod figure_unit;
 pub mod figures;
+pub mod full_disk;
 pub mod guest_kernel_time;
 pub mod hardware;
 pub mod kernel_work;
@@ -66,7 +67,7 @@ pub use cell::{
 pub use contender::{Contender, ContenderKernel, FilesystemKind, GrammarError, LayoutChoice};
 pub use content::DatasetContent;
 pub use disk_fault::{
-    DiskFault, FaultOutcome, FaultTest, FaultTests, FaultTestsInfo, InjectedFault,
+    DiskFault, FaultOutcome, FaultTest, FaultTests, FaultTestsInfo, Filling, InjectedFault,
 };
 pub use disk_use::{DiskFigures, DiskUse, Mark, Point};
 pub use event::Event;
@@ -78,6 +79,7 @@ pub use exploration::{
 };
 pub use figure_lines::FigureLine;
 pub use figures::{FigureDefinition, FigureName, NoFigure, Reading, Source};
+pub use full_disk::{ActionOutcome, FillSpeed, FullAction, FullDisk};
 pub use hardware::HardwareEvent;
 pub use kernel_work::{KernelWork, ModelCpu, ThreadWork};
 pub use lab::{GuestSize, KernelChoice, LabChoice, NoLab};

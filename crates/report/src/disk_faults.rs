@@ -35,17 +35,7 @@ pub fn document(tests: &FaultTests, by_role: bool) -> Document {
         .collect();
     blocks.push(Block::Legend(format!("{}.", legend.join("; ")).into()));
     let guest = tests.tests.first().map_or("", |one| &*one.guest);
-    let untested: Vec<String> = tests
-        .info
-        .contenders
-        .iter()
-        .filter(|one| !names.contains(&one.label))
-        .map(|one| terms::printable(&one.label))
-        .collect();
-    if !untested.is_empty() {
-        let text = format!("Not tested: {}.", untested.join(", "));
-        blocks.push(Block::Paragraph(text.into()));
-    }
+    blocks.extend(untested(tests));
     let scope = format!(
         "{}; seed {}, at most {} of each kind in blocks of each role. Other files, options and \
          kernels were not tested.",
@@ -59,6 +49,16 @@ pub fn document(tests: &FaultTests, by_role: bool) -> Document {
         blocks,
         ..Document::new("fsdyno: faults of a disk, and what came of them")
     }
+}
+
+/// The contenders that were not tested.
+pub fn untested(tests: &FaultTests) -> Option<Block> {
+    let is_tested = |label: &str| tests.tests.iter().any(|one| one.contender == label);
+    let contenders = tests.info.contenders.iter();
+    let untested = contenders.filter(|one| !is_tested(&one.label));
+    let untested: Vec<String> = untested.map(|one| terms::printable(&one.label)).collect();
+    let text = format!("Not tested: {}.", untested.join(", "));
+    (!untested.is_empty()).then(|| Block::Paragraph(text.into()))
 }
 
 /// The outcomes of each fault in blocks of each role, a column for each contender.

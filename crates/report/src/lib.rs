@@ -21,6 +21,7 @@ pub mod exploration;
 mod figures;
 mod format;
 pub mod formats;
+pub mod full_disks;
 pub mod functions;
 pub mod history;
 mod lists;
@@ -350,12 +351,19 @@ pub fn render_exploration(
     formats::render(&report, exploration, format, options)
 }
 
-/// Renders the outcomes of faults of a disk, on a terminal on one screen.
+/// Renders what came of faulty or full disks, on a terminal on one screen.
 pub fn render_disk_faults(tests: &FaultTests, format: Format, options: &Options) -> Rendered {
-    let report = Report {
-        what: "the faults of a disk",
-        document: &|| disk_faults::document(tests, options.long),
-        figures: &|| disk_faults::figures(tests),
+    let report = match &tests.info.filling {
+        None => Report {
+            what: "the faults of a disk",
+            document: &|| disk_faults::document(tests, options.long),
+            figures: &|| disk_faults::figures(tests),
+        },
+        Some(filling) => Report {
+            what: "the full disks",
+            document: &move || full_disks::document(tests, filling),
+            figures: &|| full_disks::figures(tests),
+        },
     };
     formats::render(&report, tests, format, options)
 }

@@ -1,4 +1,4 @@
-//! Tests with faulty disks: recorded contender by contender, and read back whole.
+//! Tests with faulty or full disks: recorded contender by contender, and read back whole.
 
 use crate::error::fault;
 use crate::kept::Kept as _;
@@ -6,7 +6,7 @@ use crate::row::all;
 use crate::{Store, StoreError};
 use fsdyno_model::{FaultTest, FaultTests, FaultTestsInfo, StopReason};
 
-/// Tests with faulty disks without their faults.
+/// Tests with faulty or full disks without their results.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct FaultTestsSummary {
     pub id: String,
@@ -22,6 +22,8 @@ pub struct FaultTestsSummary {
     pub tested: u64,
     /// Faults of all tested contenders.
     pub faults: u64,
+    /// Lives on full disks of all tested contenders.
+    pub full: u64,
 }
 
 impl Store {
@@ -47,13 +49,14 @@ impl Store {
         self.set_end::<FaultTests>(id, Some((reason, at_unix_ns)))
     }
 
-    /// All tests with faulty disks, newest first.
+    /// All tests with faulty or full disks, newest first.
     pub fn fault_tests(&self) -> Result<Vec<FaultTestsSummary>, StoreError> {
         const QUERY: &str = "
             SELECT id, started_unix_ns, ended_unix_ns, stop,
                 (SELECT json_group_array(value ->> '$.label')
                     FROM json_each(record.document, '$.contenders')),
-                count(part.key), coalesce(sum(json_array_length(part.document, '$.faults')), 0)
+                count(part.key), coalesce(sum(json_array_length(part.document, '$.faults')), 0),
+                coalesce(sum(json_array_length(part.document, '$.full')), 0)
             FROM record LEFT JOIN part ON part.record = id
             WHERE kind = 'fault-tests'
             GROUP BY id
@@ -67,12 +70,16 @@ impl Store {
                 contenders: fields.json()?,
                 tested: fields.number()?,
                 faults: fields.number()?,
+                full: fields.number()?,
             })
         })
-        .map_err(fault(&self.path, "listing the tests with faulty disks"))
+        .map_err(fault(
+            &self.path,
+            "listing the tests with faulty or full disks",
+        ))
     }
 
-    /// Whole tests with faulty disks, read in one transaction.
+    /// Whole tests with faulty or full disks, read in one transaction.
     pub fn load_fault_tests(&self, id: &str) -> Result<FaultTests, StoreError> {
         self.read_whole(id)
     }

@@ -3,8 +3,9 @@
 
 use fsdyno_model::{
     CellRecord, CommandRecord, DiskUse, Effective, ExplorationInfo, ExploredProgram,
-    FaultTestsInfo, Figure, Finding, Fragmentation, InjectedFault, KernelWork, LatencyDistribution,
-    Observed, PowerCut, Progress, RunInfo, Sample, SeriesInfo, Warning, WorkLoss,
+    FaultTestsInfo, Figure, Finding, Fragmentation, FullDisk, InjectedFault, KernelWork,
+    LatencyDistribution, Observed, PowerCut, Progress, RunInfo, Sample, SeriesInfo, Warning,
+    WorkLoss,
 };
 use schemars::{Schema, schema_for};
 use serde_json::{Map, Value};
@@ -110,7 +111,7 @@ const fn source(
     }
 }
 
-static SOURCES: [Source; 21] = [
+static SOURCES: [Source; 22] = [
     source(
         "run",
         "One execution of a plan.",
@@ -472,7 +473,7 @@ static SOURCES: [Source; 21] = [
         names: &[("guest", "guest_size")],
         ..source(
             "fault_tests",
-            "Tests of some contenders with faulty disks (`fsdyno lose`).",
+            "Tests of some contenders with faulty or full disks (`fsdyno lose`).",
             Rows::Records("fault-tests"),
             &[],
             || schema_for!(FaultTestsInfo),
@@ -493,6 +494,22 @@ static SOURCES: [Source; 21] = [
             PLACE,
         ],
         || schema_for!(InjectedFault),
+    ),
+    source(
+        "full_disk",
+        "The life of one contender on full disks.",
+        Rows::OfParts("fault-tests", "full"),
+        &[
+            ("tests", "text", "part.record", "`fault_tests.id`"),
+            (
+                "contender",
+                "text",
+                "part.document ->> '$.contender'",
+                "the label of the contender",
+            ),
+            PLACE,
+        ],
+        || schema_for!(FullDisk),
     ),
 ];
 

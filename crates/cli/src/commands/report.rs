@@ -71,7 +71,7 @@ pub fn report(args: &ReportArgs, store: &Path) -> Result<(), CliError> {
                 .map_err(CliError::usage)?
         }
         (Named::FaultTests(id), _) => {
-            return Err(not_published(&id, "a test with faulty disks"));
+            return Err(not_published(&id, "a test of disks"));
         }
         (Named::Series(id), _) => {
             return Err(not_published(&id, "a series of crash tests"));

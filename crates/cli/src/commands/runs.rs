@@ -1,4 +1,4 @@
-//! `runs`: the runs, crash tests and tests with faulty disks in the store; deletes, renames and tags
+//! `runs`: the runs, crash tests and tests of disks in the store; deletes, renames and tags
 //! them.
 
 use crate::exit::CliError;
@@ -27,7 +27,7 @@ pub struct RunsArgs {
 
 #[derive(Debug, Subcommand)]
 pub enum RunsCommand {
-    /// Delete runs, crash tests or tests with faulty disks from the store
+    /// Delete runs, crash tests or tests of disks from the store
     Rm {
         /// Runs: full names, or `last`
         #[arg(value_name = "RUN", required = true)]
@@ -236,14 +236,14 @@ fn programs(exploration: &ExplorationSummary) -> String {
     }
 }
 
-/// `2/3 contenders 620 faults`.
+/// `2/3 contenders 620 faults`, `2/3 contenders 6 full disks`.
 fn faults(tests: &FaultTestsSummary) -> String {
-    format!(
-        "{}/{} contenders {} faults",
-        tests.tested,
-        tests.contenders.len(),
-        tests.faults
-    )
+    let contenders = format!("{}/{} contenders", tests.tested, tests.contenders.len());
+    match tests.full {
+        0 => format!("{contenders} {} faults", tests.faults),
+        1 => format!("{contenders} 1 full disk"),
+        full => format!("{contenders} {full} full disks"),
+    }
 }
 
 /// Describes the end of a run. A run without an end was killed, unless a process works on it.

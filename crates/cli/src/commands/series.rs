@@ -1,4 +1,4 @@
-//! Crash tests and tests with faulty disks in commands that show the content of the store. They read
+//! Crash tests and tests with faulty or full disks in commands that show the content of the store. They read
 //! only the store.
 
 use super::rendering::options;
@@ -17,7 +17,7 @@ pub fn only_run(store: &Store, name: &str, lacks: &str) -> Result<String, CliErr
     let (id, what) = match store.resolve_any(name) {
         Ok(Named::Series(id)) => (id, "a series of crash tests"),
         Ok(Named::Exploration(id)) => (id, "an exploration of crash states"),
-        Ok(Named::FaultTests(id)) => (id, "a test with faulty disks"),
+        Ok(Named::FaultTests(id)) => (id, "a test of disks"),
         Ok(Named::Run(_)) | Err(_) => return Err(error.into()),
     };
     Err(CliError::usage(format!(
@@ -37,7 +37,7 @@ pub fn show_exploration(exploration: &Exploration, json: bool) -> Result<(), Cli
     output::coloured(&bytes.map_err(CliError::failure)?)
 }
 
-/// Prints tests with faulty disks: each role of blocks, or all of them as JSON.
+/// Prints tests with faulty or full disks: each role of blocks, or all of them as JSON.
 pub fn show_fault_tests(tests: &FaultTests, json: bool) -> Result<(), CliError> {
     let bytes = render_disk_faults(tests, format(json), &options(false, false));
     output::coloured(&bytes.map_err(CliError::failure)?)

@@ -137,3 +137,70 @@ fn a_power_cut_takes_unsynced_work_and_only_xfs_breaks_saves_by_rename() {
         "{report}"
     );
 }
+
+#[test]
+fn on_a_full_disk_no_synced_file_is_lost_and_deleting_makes_room() {
+    let name = "on_a_full_disk_no_synced_file_is_lost_and_deleting_makes_room";
+    let Some(kernel) = lab_kernel(name) else {
+        return;
+    };
+    if !have(&["mkfs.ext4", "mkfs.btrfs"], name) {
+        return;
+    }
+    let home = Home::new();
+    let path = |path: &std::path::Path| path.display().to_string();
+    let (work, kernel) = (path(&home.work()), path(&kernel));
+    let lose = |contenders: &str| {
+        home.fsdyno(&[
+            "lose",
+            "full",
+            "--fs",
+            contenders,
+            "--draws",
+            "1",
+            "--size",
+            "160M",
+            "--work-dir",
+            &work,
+            "--guest-memory",
+            "256M",
+            "--guest-kernel",
+            &kernel,
+            "--json",
+        ])
+    };
+    let printed = lose("ext4,btrfs");
+    assert_eq!(printed.code, Some(0), "{}", printed.err);
+    let tests: Value = serde_json::from_str(&printed.out).expect(&printed.err);
+    for (place, contender) in ["ext4", "btrfs"].into_iter().enumerate() {
+        let test = &tests["tests"][place];
+        assert_eq!(test["contender"], contender);
+        let life = &test["full"][0];
+        assert_eq!(life["refused_with"], "ENOSPC", "{life}");
+        assert_eq!((&life["lost"], &life["unsynced"]), (&0.into(), &0.into()));
+        assert!(life["room_after_seconds"].is_u64(), "{life}");
+        let bytes = |figure: &str| life[figure].as_u64().unwrap();
+        assert!(bytes("stored") > bytes("available") * 9 / 10, "{life}");
+        assert!(bytes("emptied") > bytes("available") * 9 / 10, "{life}");
+        let error = |action: &str| -> Value {
+            let mut actions = life["actions"].as_array().unwrap().iter();
+            actions.find(|one| one["action"] == action).unwrap()["error"].clone()
+        };
+        // Copying on write needs new blocks to overwrite old ones; a new file needs them everywhere.
+        let overwrites = error("overwrite");
+        assert_eq!(overwrites == "ENOSPC", contender == "btrfs", "{life}");
+        assert_eq!(error("save-by-rename"), "ENOSPC", "{life}");
+        assert_eq!(error("delete"), Value::Null, "{life}");
+    }
+    // A life depends on nothing but the contender and the seed.
+    let again: Value = serde_json::from_str(&lose("ext4").out).unwrap();
+    assert_eq!(again["tests"][0]["full"], tests["tests"][0]["full"]);
+    let runs = home.fsdyno(&["runs"]).out;
+    assert!(runs.contains("2/2 contenders 2 full disks"), "{runs}");
+    // What cannot be judged is refused before anything begins.
+    for (contender, why) in [("nilfs2", "nilfs_cleanerd"), ("vfat", "owners")] {
+        let refused = lose(contender);
+        assert_eq!(refused.code, Some(2), "{}", refused.err);
+        assert!(refused.err.contains(why), "{}", refused.err);
+    }
+}

@@ -139,7 +139,7 @@ impl<'a> TestedFilesystem<'a> {
     }
 
     /// The root of the written files.
-    fn root(&self) -> PathBuf {
+    pub(super) fn root(&self) -> PathBuf {
         self.target.join("ground")
     }
 

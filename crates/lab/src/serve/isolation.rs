@@ -3,7 +3,7 @@
 //! clock would then give a different result. Only a disk can bring more: its requests have their
 //! place in virtual time.
 
-use super::{MessageWriter, ServeError, crash, explore, run};
+use super::{MessageWriter, ServeError, crash, explore, full, run};
 use crate::messages::{GuestMessage, Task};
 use fsdyno_files::uninterrupted;
 use fsdyno_guests::inside;
@@ -68,6 +68,10 @@ pub fn run_in_guest(task: &Path) -> Result<(), ServeError> {
             &place,
             true,
         ),
+        Task::Fill { contender, seed } => {
+            allocator::keep_memory();
+            full::fill_and_report(&contender, seed, &place)
+        }
         _ => GuestMessage::Refused {
             reason: "its task is none that can be done alone".to_owned(),
         },

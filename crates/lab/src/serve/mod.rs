@@ -3,10 +3,11 @@
 //! A guest runs one cell on the host lab of its own kernel; its disks are the devices. In a crash
 //! test it writes until the power cut, and another guest recovers the file system (`crash`). In
 //! virtual time its task is in a file (`isolation`). A guest that explores crash states receives
-//! commands over a disk (`explore`).
+//! commands over a disk (`explore`). Another one fills its file system (`full`).
 
 mod crash;
 mod explore;
+mod full;
 mod isolation;
 
 pub use crash::promises_of;
@@ -129,10 +130,11 @@ pub fn serve() -> Result<(), ServeError> {
                 false,
             ))?,
             Some(Task::Leave) => return Err(inside::power_off().into()),
-            // Only a guest in virtual time has a disk of commands.
-            Some(Task::Explore { .. }) => writer.write(&GuestMessage::Refused {
-                reason: "it explores only in virtual time".to_owned(),
-            })?,
+            Some(Task::Explore { .. } | Task::Fill { .. }) => {
+                writer.write(&GuestMessage::Refused {
+                    reason: "it does this only in virtual time".to_owned(),
+                })?;
+            }
             Some(Task::DrivenOut { .. } | Task::KernelTime { .. }) | None => {}
         }
     };

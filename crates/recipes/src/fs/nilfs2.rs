@@ -12,6 +12,7 @@ pub static NILFS2: Facts = Facts {
     title: "log-structured, with continuous snapshots",
     capabilities: Capabilities {
         consistency: Consistency::CopyOnWrite,
+        cleaner: Some("nilfs_cleanerd"),
         xattrs: false,
         ..Capabilities::ALL
     },

@@ -11,6 +11,7 @@ pub static VFAT: Facts = Facts {
     capabilities: Capabilities {
         consistency: Consistency::None,
         unmaintained: None,
+        cleaner: None,
         hard_links: false,
         symlinks: false,
         special_files: false,

@@ -2,8 +2,9 @@
 
 use crate::wide;
 use fsdyno_model::{
-    BlockRole, Bytes, Contender, DiskFault, FaultOutcome, FaultTest, FaultTests, FaultTestsInfo,
-    GuestSize, InjectedFault, Provenance,
+    ActionOutcome, BlockRole, Bytes, Contender, DiskFault, DiskTime, FaultOutcome, FaultTest,
+    FaultTests, FaultTestsInfo, FillSpeed, Filling, FullAction, FullDisk, GuestSize, InjectedFault,
+    ModelDisk, Nanos, Provenance,
 };
 use fsdyno_report::{Format, Options, render_disk_faults};
 
@@ -47,6 +48,7 @@ pub fn tests() -> FaultTests {
                 fault(DiskFault::ReadError, BlockRole::Data, unreadable),
                 fault(DiskFault::LostWrite, BlockRole::Superblock, superblock),
             ],
+            full: Vec::new(),
         });
     }
     FaultTests {
@@ -59,6 +61,7 @@ pub fn tests() -> FaultTests {
             contenders: contenders.to_vec(),
             seed: 1,
             draws: 2,
+            filling: None,
             guest: GuestSize {
                 memory: Bytes(1 << 29),
                 kernel: None,
@@ -98,5 +101,96 @@ fn longer_formats_have_each_role_and_the_figures_each_fault() {
         1 + tests().faults().count(),
         "{figures}"
     );
+    assert!(!figures.contains('\x1b'), "{figures}");
+}
+
+/// A life in which these actions fail.
+fn life(seed: u64, stored: u64, failing: &[FullAction]) -> FullDisk {
+    let bands = FullDisk::BANDS.map(|from_percent| FillSpeed {
+        from_percent,
+        bytes: Bytes(1 << 20),
+        ns: Nanos(1 + u64::from(from_percent) / 99),
+    });
+    let actions = FullAction::ALL.map(|action| {
+        let error = failing.contains(&action).then(|| "ENOSPC".to_owned());
+        ActionOutcome {
+            content_gone: error.is_some() && action == FullAction::SaveInPlace,
+            action,
+            error,
+        }
+    });
+    FullDisk {
+        seed,
+        capacity: Bytes(1000),
+        available: Bytes(950),
+        stored: Bytes(stored),
+        refused_by: "write".to_owned(),
+        refused_with: "ENOSPC".to_owned(),
+        speed: bands.to_vec(),
+        actions: actions.to_vec(),
+        deleted_percent: 1,
+        room_after_seconds: Some(0),
+        emptied: Some(Bytes(950)),
+        ..FullDisk::default()
+    }
+}
+
+/// One contender without losses, one that loses and does not delete, one whose kernel crashes.
+fn full() -> FaultTests {
+    let mut tests = tests();
+    tests.info.filling = Some(Filling {
+        size: Bytes(1000),
+        disk: ModelDisk {
+            profile: "sata-2008".to_owned(),
+            text: String::new(),
+            faults: None,
+            time: DiskTime::default(),
+        },
+    });
+    let delete = [FullAction::Delete, FullAction::Overwrite];
+    let lives = [
+        vec![life(1, 900, &[]), life(2, 910, &[FullAction::SaveInPlace])],
+        vec![
+            FullDisk {
+                lost: 2,
+                lost_first: Some("`a`: 0 bytes, not \u{1b}[31m4096".to_owned()),
+                room_after_seconds: None,
+                ..life(1, 800, &delete)
+            },
+            FullDisk {
+                room_after_seconds: None,
+                ..life(2, 800, &delete)
+            },
+        ],
+        vec![
+            FullDisk {
+                crashed: Some("the guest: kernel panic".to_owned()),
+                ..FullDisk::default()
+            },
+            FullDisk {
+                deleted_percent: 5,
+                ..life(2, 850, &[])
+            },
+        ],
+    ];
+    for (test, lives) in tests.tests.iter_mut().zip(lives) {
+        test.faults.clear();
+        test.full = lives;
+    }
+    tests
+}
+
+#[test]
+fn a_report_of_full_disks_says_first_what_is_lost_and_how_often() {
+    let render = |format, options: &Options| {
+        String::from_utf8(render_disk_faults(&full(), format, options).unwrap()).unwrap()
+    };
+    for width in [80, 120] {
+        let page = render(Format::Terminal, &wide(width));
+        assert!(page.lines().all(|line| line.chars().count() <= width));
+        insta::assert_snapshot!(format!("full_disks_terminal_{width}"), page);
+    }
+    let figures = render(Format::Csv, &wide(80));
+    assert_eq!(figures.lines().count(), 1 + 6, "{figures}");
     assert!(!figures.contains('\x1b'), "{figures}");
 }

@@ -172,6 +172,7 @@ fn flipped(set: &ResultSet, outcomes: &[(&str, FaultOutcome)]) -> FaultTests {
                 outcome: *outcome,
                 ..flip.clone()
             }],
+            full: Vec::new(),
         })
         .collect();
     tests

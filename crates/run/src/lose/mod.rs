@@ -78,6 +78,7 @@ pub fn test(
         contender: contender.label.clone(),
         guest: tester.guest.about().to_owned(),
         faults,
+        full: Vec::new(),
     })
 }
 

@@ -1,11 +1,11 @@
-//! Tests with faulty disks: they round-trip, and are separate from runs.
+//! Tests with faulty or full disks: they round-trip, and are separate from runs.
 
 use super::WorkDir;
 use super::specimen;
 use crate::{Named, StoreError};
 use fsdyno_model::{
-    BlockRole, DiskFault, FaultOutcome, FaultTest, FaultTests, FaultTestsInfo, InjectedFault,
-    StopReason,
+    BlockRole, DiskFault, FaultOutcome, FaultTest, FaultTests, FaultTestsInfo, FullDisk,
+    InjectedFault, StopReason,
 };
 
 fn test(contender: &str, outcome: FaultOutcome) -> FaultTest {
@@ -21,6 +21,7 @@ fn test(contender: &str, outcome: FaultOutcome) -> FaultTest {
             found: false,
             detail: Some("`a` is wrong".into()),
         }],
+        full: vec![FullDisk::default()],
     }
 }
 
@@ -37,6 +38,7 @@ fn tests_with_faulty_disks_round_trip_in_order() {
         contenders: series.contenders,
         seed: 1,
         draws: 3,
+        filling: None,
         guest: series.guest,
         provenance: series.provenance,
         command_line: series.command_line,
@@ -68,7 +70,7 @@ fn tests_with_faulty_disks_round_trip_in_order() {
     assert_eq!(named, Named::FaultTests(id.clone()));
     let summary = &store.fault_tests().unwrap()[0];
     assert_eq!(summary.contenders, ["ext2", "xfs"]);
-    assert_eq!((summary.tested, summary.faults), (2, 2));
+    assert_eq!((summary.tested, summary.faults, summary.full), (2, 2, 2));
     assert!(store.runs().unwrap().is_empty() && store.load(&id).is_err());
     // Imported whole, and only once.
     let other = WorkDir::new();

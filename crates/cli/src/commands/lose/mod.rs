@@ -1,7 +1,7 @@
-//! `lose`: what each file system loses: by faults of its disks (`disk`), or when the power fails
-//! during usual work (`power`).
+//! `lose`: what each file system loses: by faults of its disks (`disk`), when the power fails during
+//! usual work (`power`), or when its disks are full (`full`).
 
-mod disk;
+mod disks;
 mod power;
 
 use super::jobs::JobsArgs;
@@ -23,6 +23,8 @@ pub enum Question {
     Disk,
     /// The power fails at a random moment of usual work
     Power,
+    /// The disk is full
+    Full,
 }
 
 #[derive(Debug, Args)]
@@ -33,18 +35,21 @@ pub struct LoseArgs {
     /// Contenders, separated by commas (`fsdyno run --help`)
     #[arg(long = "fs", value_name = "LIST", action = ArgAction::Append, required = true)]
     pub contenders: Vec<String>,
-    /// Faults of each kind in blocks of each role, or power cuts [default: 10, 20]
+    /// Faults of each kind and role, power cuts, or lives [default: 10, 20, 3]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub draws: Option<u32>,
-    /// Seed of the places of the faults, or of the moments of the power cuts
+    /// Seed of the places of faults, the moments of power cuts, or the files
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
     /// With power: file of the work until the power cut (docs/crash-tests.md)
     #[arg(long, value_name = "FILE")]
     pub activities: Option<PathBuf>,
-    /// With power: model disk of this profile [default: sata-2008]
+    /// With power or full: model disk of this profile [default: sata-2008]
     #[arg(long, value_name = "PROFILE")]
     pub disk: Option<PathBuf>,
+    /// With full: size of each disk [default: 1 GiB]
+    #[arg(long, value_name = "SIZE")]
+    pub size: Option<Bytes>,
     /// Directory of the guests
     #[arg(long, value_name = "DIR", default_value = fsdyno_lab::preflight::DEFAULT_SCRATCH)]
     pub work_dir: PathBuf,
@@ -77,11 +82,21 @@ pub fn lose(args: &LoseArgs, store: &Path) -> Result<Code, CliError> {
     let stop = signals::cancel_token()?;
     output::check(args.output.as_deref(), output::existing(args.force))?;
     rendering::format_of(None, args.output.as_deref())?;
+    let wrong = match args.question {
+        Question::Disk if args.disk.is_some() => Some("--disk is of power cuts and full disks"),
+        Question::Disk | Question::Full if args.activities.is_some() => {
+            Some("--activities is of power cuts: fsdyno lose power")
+        }
+        Question::Disk | Question::Power if args.size.is_some() => {
+            Some("--size is of full disks: fsdyno lose full")
+        }
+        _ => None,
+    };
+    if let Some(wrong) = wrong {
+        return Err(CliError::usage(wrong));
+    }
     match args.question {
-        Question::Disk if args.activities.is_some() || args.disk.is_some() => Err(CliError::usage(
-            "--activities and --disk are of power cuts: fsdyno lose power",
-        )),
-        Question::Disk => disk::lose(args, store, &stop),
+        Question::Disk | Question::Full => disks::lose(args, store, &stop),
         Question::Power => power::lose(args, store, &stop),
     }
 }

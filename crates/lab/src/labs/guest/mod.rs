@@ -4,6 +4,7 @@
 mod cell_plan;
 mod crash;
 pub mod explorer;
+mod full;
 mod line;
 mod model_disk;
 mod pending;

@@ -122,21 +122,45 @@ impl GuestLab {
         scratch: &Path,
         disks: &[PathBuf],
     ) -> Result<(Recovery, Option<Vec<WorkLoss>>), GuestLabError> {
+        let mut setting = Setting::default();
+        setting.time_of_day += NEXT_DAY;
+        let report =
+            self.report_in_virtual_time((task, setting), model, scratch, disks, &mut |word| {
+                match word {
+                    GuestMessage::Recovered { recovery, work } => Ok(Some((*recovery, work))),
+                    other if about(&other).is_some() => Ok(None),
+                    other => Err(format!("it sent {other:?}")),
+                }
+            })?;
+        // The kernel crashed on this file system, which is the result of the recovery.
+        Ok(report.unwrap_or_else(|what| {
+            let recovery = Recovery {
+                beyond_repair: Some(what),
+                ..Recovery::default()
+            };
+            (recovery, None)
+        }))
+    }
+
+    /// Lets a guest in virtual time perform a task on these images; returns what `take` makes of its
+    /// messages, or how the guest ended before that.
+    pub(super) fn report_in_virtual_time<T>(
+        &self,
+        (task, setting): (&Task, Setting),
+        model: &ModelDisk,
+        scratch: &Path,
+        disks: &[PathBuf],
+        take: &mut dyn FnMut(GuestMessage) -> Result<Option<T>, String>,
+    ) -> Result<Result<T, String>, GuestLabError> {
         let _one = OneProcessor::here();
         write_task(scratch, task).map_err(guest_failed)?;
         let place = (disks, size(disks)?);
         let timed_disks = timed_disks(model, place, scratch)?;
-        let mut setting = Setting::default();
-        setting.time_of_day += NEXT_DAY;
         let (mut guest, line) =
             self.start_in_virtual_time((self.size.memory, disks.len()), None, scratch)?;
         let (line, words) = Line::new(line).map_err(|e| guest_failed(e.to_string()))?;
         let kept = timed_disks.keep(line, setting);
-        let received = self.wait_for_end(&mut guest, &words, &mut |word| match word {
-            GuestMessage::Recovered { recovery, work } => Ok(Some((*recovery, work))),
-            other if about(&other).is_some() => Ok(None),
-            other => Err(format!("it sent {other:?}")),
-        });
+        let received = self.wait_for_end(&mut guest, &words, take);
         if received.is_ok() {
             // The report is complete; the exit status does not matter.
             let _ = guest.wait(LEAVE);
@@ -144,7 +168,7 @@ impl GuestLab {
         let last = guest.end(LAST_LINES);
         let (passed, _) = kept.end(received.is_ok());
         let what = match (received, passed) {
-            (Ok(recovered), _) => return Ok(recovered),
+            (Ok(report), _) => return Ok(Ok(report)),
             (Err(NoRecord::Stopped), _) => return Err(GuestLabError::Stopped),
             (Err(NoRecord::Refused(reason)), _) => {
                 return Err(guest_failed(format!("could not begin: {reason}")));
@@ -157,12 +181,7 @@ impl GuestLab {
             // One error causes the other.
             (Err(NoRecord::Gone(what)), Err(error)) => format!("{what}; {error}"),
         };
-        // The kernel crashed on this file system, which is the result of the recovery.
-        let recovery = Recovery {
-            beyond_repair: Some(format!("the guest: {}", with_last(what, &last))),
-            ..Recovery::default()
-        };
-        Ok((recovery, None))
+        Ok(Err(format!("the guest: {}", with_last(what, &last))))
     }
 }
 

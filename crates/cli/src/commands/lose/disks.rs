@@ -1,0 +1,142 @@
+//! `lose disk` injects faults of disks, and reports which file systems notice or repair them. `lose
+//! full` fills the disks, and reports what a user can still do.
+
+use super::{DISK, LoseArgs, Question};
+use crate::commands::crash::{contenders, in_order, lab_for, provenance_of, timed_disk};
+use crate::commands::lab::{guest_error, guest_size};
+use crate::exit::{CliError, Code};
+use crate::output;
+use fsdyno_lab::GuestLab;
+use fsdyno_model::{
+    Bytes, CancelToken, Contender, FaultTest, FaultTestsInfo, Filling, FullDisk, LabChoice,
+    StopReason,
+};
+use fsdyno_run::conductor::unix_now;
+use fsdyno_run::lose::{self, LoseError};
+use fsdyno_store::Store;
+use std::path::Path;
+
+/// The default of the most faults of a kind in blocks of a role, and that of full disks.
+const DRAWS: u32 = 10;
+const FULL: u32 = 3;
+
+/// The default size of a disk to fill.
+const SIZE: Bytes = Bytes(1 << 30);
+
+pub(super) fn lose(args: &LoseArgs, store: &Path, stop: &CancelToken) -> Result<Code, CliError> {
+    let contenders = contenders(&args.contenders, &LabChoice::Uml)?;
+    let disk = timed_disk(args.disk.as_deref().unwrap_or(Path::new(DISK)))?;
+    let (default, filling) = match args.question {
+        Question::Full => {
+            contenders.iter().try_for_each(can_be_filled)?;
+            let filling = Filling {
+                size: args.size.unwrap_or(SIZE),
+                disk: disk.clone(),
+            };
+            (FULL, Some(filling))
+        }
+        _ => (DRAWS, None),
+    };
+    let draws = args.draws.unwrap_or(default);
+    let size = guest_size(
+        &LabChoice::Uml,
+        args.guest_memory,
+        args.guest_kernel.as_ref(),
+    );
+    let work = std::path::absolute(&args.work_dir)?;
+    let lab = lab_for(&LabChoice::Uml, &size, &work, stop)?;
+    let mut store = Store::open(store)?;
+    let mut info = FaultTestsInfo {
+        id: String::new(),
+        started_unix_ns: unix_now(),
+        ended_unix_ns: None,
+        stop: None,
+        provenance: provenance_of(&contenders, &work),
+        contenders,
+        seed: args.seed,
+        draws,
+        filling: filling.clone(),
+        guest: size,
+        command_line: crate::args::command_line(),
+    };
+    store.begin_fault_tests(&mut info)?;
+    let id = &info.id;
+    let _claim = store.claim(id)?;
+    output::note(format_args!("tests {id} begin"));
+    let test = |contender: &_| {
+        if let Some(filling) = &filling {
+            return fill(&lab, contender, (args.seed, draws), filling);
+        }
+        let tested = lose::test(&lab, contender, &disk, (args.seed, draws));
+        tested.map_err(|error| match error {
+            LoseError::Guest(error) => guest_error(error),
+            error @ LoseError::Healthy { .. } => CliError::failure(error),
+        })
+    };
+    let jobs = args.jobs.count(args.guest_memory);
+    let ended = in_order(&info.contenders, jobs, test, |_, test| {
+        Ok(store.record_fault_test(id, &test)?)
+    });
+    let reason = match &ended {
+        Ok(()) => Some(StopReason::Complete),
+        Err(error) if error.code == Code::Interrupted => Some(StopReason::Interrupted),
+        Err(_) => None,
+    };
+    if let Some(reason) = reason {
+        store.end_fault_tests(id, reason, unix_now())?;
+    }
+    let tests = store.load_fault_tests(id)?;
+    if tests.tests.is_empty() {
+        return ended.map(|()| Code::Ok);
+    }
+    super::print(args, &tests, |format, options| {
+        fsdyno_report::render_disk_faults(&tests, format, options)
+    })?;
+    ended?;
+    let mut faults = tests.faults();
+    let mut lives = tests.tests.iter().flat_map(|test| &test.full);
+    Ok(Code::ok_if(
+        !faults.any(|(_, one)| one.outcome.is_loss()) && !lives.any(FullDisk::is_loss),
+    ))
+}
+
+/// Refuses a file system on which an ordinary user cannot live, or that never frees space here.
+fn can_be_filled(contender: &Contender) -> Result<(), CliError> {
+    let recipe = fsdyno_recipes::find(&contender.filesystem);
+    let Some(capabilities) = recipe.map(|recipe| recipe.facts().capabilities) else {
+        return Ok(());
+    };
+    let label = &contender.label;
+    let why = match capabilities.cleaner {
+        Some(cleaner) => format!("{cleaner} frees its space, and is not run here"),
+        None if !capabilities.owners => {
+            "its files have no owners, and those of this test are of an ordinary user".to_owned()
+        }
+        None => return Ok(()),
+    };
+    Err(CliError::usage(format!("{label}: {why}. Leave it out")))
+}
+
+/// Fills the disks of a contender once for each seed.
+fn fill(
+    lab: &GuestLab,
+    contender: &Contender,
+    (seed, draws): (u64, u32),
+    filling: &Filling,
+) -> Result<FaultTest, CliError> {
+    let mut test = FaultTest {
+        contender: contender.label.clone(),
+        guest: String::new(),
+        faults: Vec::new(),
+        full: Vec::new(),
+    };
+    for draw in 0..draws {
+        let seed = seed.wrapping_add(draw.into());
+        let (life, guest) = lab
+            .fill_disks(contender, seed, filling)
+            .map_err(guest_error)?;
+        test.guest = guest;
+        test.full.push(life);
+    }
+    Ok(test)
+}

@@ -1,0 +1,171 @@
+//! What an ordinary user can do on a full file system, and what is lost there.
+
+use crate::units::{Bytes, Nanos};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// Something that a user does while the file system is full. Each is followed by fsync of its file.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum FullAction {
+    /// Overwrite 64 scattered blocks of a database in place.
+    Overwrite,
+    /// Append 256 bytes to a log whose last block has room for them.
+    Append,
+    /// Rename a file.
+    Rename,
+    /// Change the mode of a file.
+    Chmod,
+    /// Create an empty file.
+    Create,
+    /// Save 16 KiB under a new name, and rename it over the file.
+    SaveByRename,
+    /// Truncate a file to nothing, and write its 16 KiB again.
+    SaveInPlace,
+    /// Delete files: the first of [`FullDisk::DELETED`].
+    Delete,
+}
+
+impl FullAction {
+    /// All of them, in the order in which they are done.
+    pub const ALL: [Self; 8] = [
+        Self::Overwrite,
+        Self::Append,
+        Self::Rename,
+        Self::Chmod,
+        Self::Create,
+        Self::SaveByRename,
+        Self::SaveInPlace,
+        Self::Delete,
+    ];
+
+    /// What the user does.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Overwrite => "overwrite in place",
+            Self::Append => "append to a log",
+            Self::Rename => "rename",
+            Self::Chmod => "change a mode",
+            Self::Create => "create an empty file",
+            Self::SaveByRename => "save by rename",
+            Self::SaveInPlace => "save in place",
+            Self::Delete => "delete files",
+        }
+    }
+}
+
+impl fmt::Display for FullAction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// What came of an action on a full file system.
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+pub struct ActionOutcome {
+    /// What the user did.
+    pub action: FullAction,
+    /// The name of the first error; none if it succeeded.
+    pub error: Option<String>,
+    /// Whether the file has neither its old nor its new content although an error was reported.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub content_gone: bool,
+}
+
+/// The speed of filling, from a share of what was stored at the end to the next one of
+/// [`FullDisk::BANDS`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+pub struct FillSpeed {
+    /// Per cent of what was stored at the end.
+    pub from_percent: u32,
+    /// Bytes stored.
+    pub bytes: Bytes,
+    /// The time for them, with sync.
+    pub ns: Nanos,
+}
+
+/// The life of a file system that an ordinary user fills, uses, and empties.
+#[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+pub struct FullDisk {
+    /// The seed of sizes, contents and places.
+    pub seed: u64,
+    /// The size of all disks.
+    pub capacity: Bytes,
+    /// What a user could write when it was new (statvfs).
+    pub available: Bytes,
+    /// The bytes of files when no further one of 4 KiB could be stored.
+    pub stored: Bytes,
+    /// What a user could still write then, by statvfs.
+    pub said_available: Bytes,
+    /// The system call that first reported that it is full.
+    pub refused_by: String,
+    /// Its error.
+    pub refused_with: String,
+    /// The speed of filling.
+    pub speed: Vec<FillSpeed>,
+    /// Why it cannot be mounted while it is full, if so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unmountable: Option<String>,
+    /// What the user did then.
+    pub actions: Vec<ActionOutcome>,
+    /// The share of what was stored that was then deleted, per cent: the first of
+    /// [`FullDisk::DELETED`] with which half of it could be written again, or the last.
+    pub deleted_percent: u32,
+    /// How many seconds that could not be written, with a sync in each; none if not within 30.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub room_after_seconds: Option<u32>,
+    /// The files that are damaged or gone although no system call reported an error after them.
+    pub lost: u64,
+    /// The first of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lost_first: Option<String>,
+    /// The files that are damaged or gone after an error of a later sync.
+    pub unsynced: u64,
+    /// The complaint of the checker.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub complaint: Option<String>,
+    /// What a user could write after all files were deleted; none if they could not be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub emptied: Option<Bytes>,
+    /// The first warnings of the kernel.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kernel: Vec<String>,
+    /// How the guest ended, if the kernel crashed or hung.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub crashed: Option<String>,
+}
+
+impl FullDisk {
+    /// Where the bands of [`FillSpeed`] begin: per cent of what was stored at the end.
+    pub const BANDS: [u32; 5] = [0, 50, 90, 95, 99];
+
+    /// The shares of what is stored that are deleted until there is room, per cent.
+    pub const DELETED: [u32; 5] = [1, 2, 5, 10, 20];
+
+    /// What came of an action; none if it was not tried.
+    pub fn outcome(&self, action: FullAction) -> Option<&ActionOutcome> {
+        self.actions.iter().find(|one| one.action == action)
+    }
+
+    /// Whether data are lost or out of reach, nothing can be deleted, or the kernel stopped.
+    pub fn is_loss(&self) -> bool {
+        let delete = self.outcome(FullAction::Delete);
+        self.crashed.is_some()
+            || self.unmountable.is_some()
+            || self.lost > 0
+            || delete.is_some_and(|one| one.error.is_some())
+    }
+
+    /// The time for a byte in the last per cent as a multiple of that in the first half.
+    pub fn slowdown(&self) -> Option<f64> {
+        let cost = |from: u32| {
+            let band = self.speed.iter().find(|band| band.from_percent == from)?;
+            (band.bytes.0 > 0).then(|| band.ns.0 as f64 / band.bytes.0 as f64)
+        };
+        let [first, .., last] = Self::BANDS;
+        Some(cost(last)? / cost(first)?)
+    }
+}
