@@ -114,7 +114,7 @@ fn module(name: &str) -> Result<(), String> {
     if known.is_dir() || is_personality(&joining, name) {
         return Ok(());
     }
-    loadable(name, name).map_err(|missing| format!("not in /sys/module, and {missing}"))
+    loadable(name, name).map_err(|missing| format!("{name} is not in /sys/module, and {missing}"))
 }
 
 /// Whether the kernel was built with an option. An unknown configuration counts as without it.

@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn mirrors_are_complete_by_the_file_system_or_by_an_array() {
+    fn layouts_are_complete_by_the_file_system_or_by_an_array() {
         check(
             "xfs@mirror2",
             &[
@@ -135,10 +135,30 @@ mod tests {
             "zfs@mirror2:compression=on",
             &["zpool create -m /srv/data -O compression=on data mirror /dev/DISK1 /dev/DISK2"],
         );
-        assert_eq!(
-            of("btrfs@mirror3")[0],
-            "mkfs.btrfs -d raid1c3 -m raid1c3 /dev/DISK1 /dev/DISK2 /dev/DISK3"
-        );
+        for (contender, first) in [
+            (
+                "btrfs@mirror3",
+                "mkfs.btrfs -d raid1c3 -m raid1c3 /dev/DISK1 /dev/DISK2 /dev/DISK3",
+            ),
+            (
+                "btrfs@parity3",
+                "mkfs.btrfs -d raid5 -m raid1 /dev/DISK1 /dev/DISK2 /dev/DISK3",
+            ),
+            (
+                "zfs@parity3",
+                "zpool create -m /srv/data data raidz /dev/DISK1 /dev/DISK2 /dev/DISK3",
+            ),
+            (
+                "zfs@stripe2",
+                "zpool create -m /srv/data data /dev/DISK1 /dev/DISK2",
+            ),
+            (
+                "xfs@parity3",
+                "mdadm --create /dev/md/data -l raid5 -n 3 /dev/DISK1 /dev/DISK2 /dev/DISK3",
+            ),
+        ] {
+            assert_eq!(of(contender)[0], first);
+        }
     }
 
     #[test]

@@ -309,11 +309,30 @@ fn md_arrays_are_assembled_and_stopped() {
     mdadm --stop /dev/md/fsdyno-1
     mdadm --zero-superblock --quiet "$LOOP0" "$LOOP1"
     "#);
-    for own in ["btrfs@pool2", "btrfs@mirror2", "zfs@mirror2"] {
+    for own in [
+        "btrfs@pool2",
+        "btrfs@mirror2",
+        "btrfs@stripe2",
+        "btrfs@parity3",
+        "zfs@mirror2",
+        "zfs@stripe2",
+        "zfs@parity3",
+        "bcachefs@stripe2",
+    ] {
         let own = Contender::parse(own, &kind_of).unwrap();
         assert_eq!(fsdyno_recipes::layouts::joined(&own, &devices, "x"), None);
     }
     let mirrored = Contender::parse("ext4@mirror2", &kind_of).unwrap();
     let joined = fsdyno_recipes::layouts::joined(&mirrored, &devices, "x").unwrap();
     assert!(joined.join[0].shell().contains("--level=raid1"));
+    for (contender, level) in [
+        ("xfs@stripe2", "raid0"),
+        ("xfs@parity3", "raid5"),
+        ("bcachefs@parity3", "raid5"),
+    ] {
+        let contender = Contender::parse(contender, &kind_of).unwrap();
+        let joined = fsdyno_recipes::layouts::joined(&contender, &devices, "x").unwrap();
+        let line = joined.join[0].shell();
+        assert!(line.contains(&format!("--level={level}")), "{line}");
+    }
 }

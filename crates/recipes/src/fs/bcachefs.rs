@@ -2,7 +2,7 @@
 //! tools; the kernel checks it.
 
 use super::fs_facts::on_devices;
-use super::{Check, Facts, Filesystem, MIRROR, make_on};
+use super::{Check, Facts, Filesystem, MIRROR, STRIPE, make_on};
 use crate::mkfs_options::MkfsGrammar;
 use crate::options;
 use crate::unsafe_options::UnsafeOption;
@@ -126,7 +126,7 @@ static FACTS: Facts = Facts {
     grammar: &MKFS,
     unsafe_options: UNSAFE,
     options: OPTIONS,
-    layouts: &["single", "pool", MIRROR],
+    layouts: &["single", "pool", MIRROR, STRIPE],
     smallest: Bytes(32 << 20),
     check: Some((&[OURSELVES, "bcachefs", "check"], &[0])),
     checked_by_kernel: true,

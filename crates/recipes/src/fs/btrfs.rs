@@ -1,7 +1,8 @@
 //! Btrfs on one device or as a pool of several.
 
 use super::{
-    Check, Facts, Filesystem, Forget, MIRROR, make_on, mount_first, on_directory, on_first,
+    Check, Facts, Filesystem, Forget, MIRROR, PARITY, STRIPE, make_on, mount_first, on_directory,
+    on_first,
 };
 use crate::mkfs_options::MkfsGrammar;
 use crate::options;
@@ -119,7 +120,9 @@ impl Btrfs {
     /// other (mkfs.btrfs(8)). `raid1` for metadata is still the default. It is explicit so that the
     /// command line has the same meaning in all versions.
     ///
-    /// With a mirror, each device has a copy of everything: `raid1`, `raid1c3`, `raid1c4`. On one
+    /// With a mirror, each device has a copy of everything: `raid1`, `raid1c3`, `raid1c4`. With a
+    /// parity, data are `raid5`, and metadata `raid1`, as btrfs(5) advises: a power cut can damage a
+    /// stripe of `raid5` (the write hole). On one
     /// device, also on one array, the defaults of mkfs.btrfs apply.
     fn profiles(contender: &Contender, devices: usize) -> Vec<String> {
         let given = |letter: char, long: &str| {
@@ -131,11 +134,12 @@ impl Btrfs {
         if devices < 2 || given('M', "mixed") {
             return Vec::new();
         }
-        let [data, metadata] = match devices {
-            _ if contender.layout.name != MIRROR => ["raid0", "raid1"],
-            2 => ["raid1"; 2],
-            3 => ["raid1c3"; 2],
-            _ => ["raid1c4"; 2],
+        let [data, metadata] = match (&*contender.layout.name, devices) {
+            (PARITY, _) => ["raid5", "raid1"],
+            (MIRROR, 2) => ["raid1"; 2],
+            (MIRROR, 3) => ["raid1c3"; 2],
+            (MIRROR, _) => ["raid1c4"; 2],
+            _ => ["raid0", "raid1"],
         };
         let mut words = Vec::new();
         for (letter, long, profile) in [('d', "data", data), ('m', "metadata", metadata)] {
@@ -176,7 +180,7 @@ static FACTS: Facts = Facts {
     unsafe_options: UNSAFE,
     options: OPTIONS,
     foreign: &["device"],
-    layouts: &["single", "pool", MIRROR],
+    layouts: &["single", "pool", MIRROR, STRIPE, PARITY],
     // mkfs.btrfs requires 109 MiB on one device and 125 MiB per device of a striped pool.
     smallest: Bytes(125 << 20),
     // It finds the other members of a pool itself.

@@ -13,6 +13,13 @@ pub type OnDevice = (&'static [&'static str], &'static [i32]);
 /// The name of the layout with a copy on each device. A file system that lists it keeps the copies itself.
 pub const MIRROR: &str = "mirror";
 
+/// The name of the layout that divides everything over all devices, by the file system or below it.
+pub const STRIPE: &str = "stripe";
+
+/// The name of the layout that survives the loss of one device by a parity, by the file system or
+/// below it.
+pub const PARITY: &str = "parity";
+
 /// When free space may show in files whose data was not made durable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StaleData {

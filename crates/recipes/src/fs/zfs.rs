@@ -9,7 +9,7 @@
 
 mod properties;
 
-use super::{Check, Facts, Filesystem, MIRROR};
+use super::{Check, Facts, Filesystem, MIRROR, PARITY, STRIPE};
 use crate::mkfs_options::MkfsGrammar;
 use crate::unsafe_options::UnsafeOption;
 use fsdyno_model::{
@@ -163,10 +163,13 @@ fn settings(contender: &Contender) -> Vec<String> {
 
 /// The words that name a pool and its devices.
 fn members(contender: &Contender, pool: &str, devices: &[String]) -> Vec<String> {
-    let is_mirror = contender.layout.name == MIRROR && devices.len() > 1;
-    let mirror = is_mirror.then(|| MIRROR.to_owned());
-    let pool = std::iter::once(pool.to_owned());
-    pool.chain(mirror).chain(devices.iter().cloned()).collect()
+    let group = match &*contender.layout.name {
+        MIRROR if devices.len() > 1 => Some("mirror"),
+        PARITY if devices.len() > 1 => Some("raidz"),
+        _ => None,
+    };
+    let words = std::iter::once(pool).chain(group).map(str::to_owned);
+    words.chain(devices.iter().cloned()).collect()
 }
 
 static FACTS: Facts = Facts {
@@ -181,7 +184,7 @@ static FACTS: Facts = Facts {
     unsafe_options: UNSAFE,
     options: properties::KNOWN,
     foreign: properties::FOREIGN,
-    layouts: &["single", "pool", MIRROR],
+    layouts: &["single", "pool", MIRROR, STRIPE, PARITY],
     // `zpool create` rejects devices below 64 MiB; on a whole disk it makes two more partitions.
     smallest: Bytes(80 << 20),
     version: None,

@@ -4,10 +4,12 @@
 mod linear;
 mod md;
 mod mirror;
+mod parity;
 mod pool;
 mod raid0;
 mod raid1;
 mod single;
+mod stripe;
 
 pub use md::Array;
 
@@ -35,6 +37,8 @@ pub static ALL: &[&Layout] = &[
     &raid0::RAID0,
     &raid1::RAID1,
     &mirror::MIRROR,
+    &stripe::STRIPE,
+    &parity::PARITY,
     &linear::LINEAR,
 ];
 
