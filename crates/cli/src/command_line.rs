@@ -269,7 +269,7 @@ pub enum Command {
     },
     /// Crash tests: cut the power of guests that write, and check what survives
     Crash(commands::crash::CrashArgs),
-    /// Report what file systems lose by faults of disks or power cuts
+    /// Report what file systems lose by faulty or full disks or power cuts
     Lose(commands::lose::LoseArgs),
     /// Make and check bcachefs without its tools
     Bcachefs(commands::bcachefs::BcachefsArgs),

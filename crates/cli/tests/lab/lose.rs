@@ -150,7 +150,7 @@ fn on_a_full_disk_no_synced_file_is_lost_and_deleting_makes_room() {
     let home = Home::new();
     let path = |path: &std::path::Path| path.display().to_string();
     let (work, kernel) = (path(&home.work()), path(&kernel));
-    let lose = |contenders: &str| {
+    let lose = |contenders: &str, size: &str| {
         home.fsdyno(&[
             "lose",
             "full",
@@ -159,7 +159,7 @@ fn on_a_full_disk_no_synced_file_is_lost_and_deleting_makes_room() {
             "--draws",
             "1",
             "--size",
-            "160M",
+            size,
             "--work-dir",
             &work,
             "--guest-memory",
@@ -169,7 +169,7 @@ fn on_a_full_disk_no_synced_file_is_lost_and_deleting_makes_room() {
             "--json",
         ])
     };
-    let printed = lose("ext4,btrfs");
+    let printed = lose("ext4,btrfs", "160M");
     assert_eq!(printed.code, Some(0), "{}", printed.err);
     let tests: Value = serde_json::from_str(&printed.out).expect(&printed.err);
     for (place, contender) in ["ext4", "btrfs"].into_iter().enumerate() {
@@ -193,14 +193,19 @@ fn on_a_full_disk_no_synced_file_is_lost_and_deleting_makes_room() {
         assert_eq!(error("delete"), Value::Null, "{life}");
     }
     // A life depends on nothing but the contender and the seed.
-    let again: Value = serde_json::from_str(&lose("ext4").out).unwrap();
+    let again: Value = serde_json::from_str(&lose("ext4", "160M").out).unwrap();
     assert_eq!(again["tests"][0]["full"], tests["tests"][0]["full"]);
     let runs = home.fsdyno(&["runs"]).out;
     assert!(runs.contains("2/2 contenders 2 full disks"), "{runs}");
-    // What cannot be judged is refused before anything begins.
-    for (contender, why) in [("nilfs2", "nilfs_cleanerd"), ("vfat", "owners")] {
-        let refused = lose(contender);
+    // What cannot be judged, or would fill the disk of the host, is refused before anything begins.
+    for (contender, size, why) in [
+        ("nilfs2", "160M", "nilfs_cleanerd"),
+        ("vfat", "160M", "owners"),
+        ("btrfs", "80M", "at least"),
+        ("ext4", "4000000G", "free"),
+    ] {
+        let refused = lose(contender, size);
         assert_eq!(refused.code, Some(2), "{}", refused.err);
-        assert!(refused.err.contains(why), "{}", refused.err);
+        assert!(refused.err.to_lowercase().contains(why), "{}", refused.err);
     }
 }

@@ -20,19 +20,22 @@ use std::path::Path;
 const DRAWS: u32 = 10;
 const FULL: u32 = 3;
 
-/// The default size of a disk to fill.
+/// The default size of a disk to fill, and the smallest that holds the files of its user.
 const SIZE: Bytes = Bytes(1 << 30);
+const SMALLEST: Bytes = Bytes(64 << 20);
 
 pub(super) fn lose(args: &LoseArgs, store: &Path, stop: &CancelToken) -> Result<Code, CliError> {
     let contenders = contenders(&args.contenders, &LabChoice::Uml)?;
     let disk = timed_disk(args.disk.as_deref().unwrap_or(Path::new(DISK)))?;
     let (default, filling) = match args.question {
         Question::Full => {
-            contenders.iter().try_for_each(can_be_filled)?;
             let filling = Filling {
                 size: args.size.unwrap_or(SIZE),
                 disk: disk.clone(),
             };
+            let of_contender = |one: &Contender| can_be_filled(one, filling.size);
+            contenders.iter().try_for_each(of_contender)?;
+            has_room(args, &contenders, filling.size)?;
             (FULL, Some(filling))
         }
         _ => (DRAWS, None),
@@ -100,21 +103,46 @@ pub(super) fn lose(args: &LoseArgs, store: &Path, stop: &CancelToken) -> Result<
     ))
 }
 
-/// Refuses a file system on which an ordinary user cannot live, or that never frees space here.
-fn can_be_filled(contender: &Contender) -> Result<(), CliError> {
-    let recipe = fsdyno_recipes::find(&contender.filesystem);
-    let Some(capabilities) = recipe.map(|recipe| recipe.facts().capabilities) else {
+/// Refuses a file system on which an ordinary user cannot live, that never frees space here, or that
+/// does not fit.
+fn can_be_filled(contender: &Contender, size: Bytes) -> Result<(), CliError> {
+    let Some(recipe) = fsdyno_recipes::find(&contender.filesystem) else {
         return Ok(());
     };
+    let capabilities = recipe.facts().capabilities;
+    let least = recipe.smallest_bytes().max(SMALLEST);
     let label = &contender.label;
     let why = match capabilities.cleaner {
         Some(cleaner) => format!("{cleaner} frees its space, and is not run here"),
         None if !capabilities.owners => {
             "its files have no owners, and those of this test are of an ordinary user".to_owned()
         }
+        None if size < least => {
+            let text = format!("{label}: --size {size} is too small. At least {least} are needed");
+            return Err(CliError::usage(text));
+        }
         None => return Ok(()),
     };
     Err(CliError::usage(format!("{label}: {why}. Leave it out")))
+}
+
+/// Refuses disks that would fill the disk of this machine.
+fn has_room(args: &LoseArgs, contenders: &[Contender], size: Bytes) -> Result<(), CliError> {
+    let place = args.work_dir.display();
+    let free = fsdyno_host::space::free(&args.work_dir)
+        .map_err(|error| CliError::usage(format!("--work-dir {place}: {error}")))?;
+    let jobs = args.jobs.count(args.guest_memory).get();
+    let mut disks: Vec<u32> = contenders.iter().map(|one| one.layout.devices).collect();
+    disks.sort_unstable();
+    let disks: u64 = disks.into_iter().rev().take(jobs).map(u64::from).sum();
+    let need = Bytes(size.0.saturating_mul(disks));
+    if need <= free {
+        return Ok(());
+    }
+    Err(CliError::usage(format!(
+        "--size {size}: full disks need up to {need} in {place}, which has {free} free. Name a \
+         smaller size, fewer --jobs, or another --work-dir"
+    )))
 }
 
 /// Fills the disks of a contender once for each seed.
