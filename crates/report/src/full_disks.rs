@@ -49,10 +49,7 @@ pub fn document(tests: &FaultTests, filling: &Filling) -> Document {
         terms::printable(tests.tests.first().map_or("", |one| &*one.guest)),
         filling.size,
         terms::printable(&filling.disk.profile),
-        match tests.info.draws {
-            1 => "1 life".to_owned(),
-            draws => format!("{draws} lives"),
-        },
+        lives(tests),
         tests.info.seed,
     );
     blocks.push(Block::Paragraph(scope.into()));
@@ -61,6 +58,13 @@ pub fn document(tests: &FaultTests, filling: &Filling) -> Document {
         filters: Filter::of_contenders(names),
         blocks,
         ..Document::new("fsdyno: full disks, and what can be done there")
+    }
+}
+
+fn lives(tests: &FaultTests) -> String {
+    match tests.info.draws {
+        1 => "1 life".to_owned(),
+        draws => format!("{draws} lives"),
     }
 }
 
@@ -143,7 +147,9 @@ fn lead(tests: &FaultTests) -> Vec<String> {
         } else {
             ""
         };
-        sentences.insert(0, format!("On full disks, no synced file was lost{room}."));
+        let lives = lives(tests);
+        let first = format!("In {lives} of each on full disks, no synced file was lost{room}.");
+        sentences.insert(0, first);
     }
     let mut stored: Vec<(f64, String)> = tests
         .tests

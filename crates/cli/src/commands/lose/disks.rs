@@ -78,7 +78,9 @@ pub(super) fn lose(args: &LoseArgs, store: &Path, stop: &CancelToken) -> Result<
     };
     let jobs = args.jobs.count(args.guest_memory);
     let ended = in_order(&info.contenders, jobs, test, |_, test| {
-        Ok(store.record_fault_test(id, &test)?)
+        store.record_fault_test(id, &test)?;
+        output::note(format_args!("{} is tested", test.contender));
+        Ok(())
     });
     let reason = match &ended {
         Ok(()) => Some(StopReason::Complete),
