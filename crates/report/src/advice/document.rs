@@ -193,6 +193,9 @@ fn lead(advice: &Recommendation) -> String {
         }
         None => {}
     }
+    if let Some(full) = &best.full_disks {
+        let _ = write!(text, " On a full disk: {}.", full.describe());
+    }
     if let Some(robust) = robustness::text(advice) {
         let _ = write!(text, " {robust}");
     }

@@ -12,7 +12,7 @@ mod validation;
 pub use candidates::{Candidate, Dropped, PhaseTime};
 pub use document::{ROWS, document, figures};
 pub use robustness::{ChoiceInVariant, RobustChoice};
-pub use safety::{CrashTests, FlippedBits};
+pub use safety::{CrashTests, FlippedBits, FullDisks};
 pub use sizes::SizeOfWork;
 pub use validation::{Departure, Pair, Validation};
 
@@ -323,6 +323,7 @@ impl Recommendation {
             one.crash_tests =
                 CrashTests::of(&one.planned, kernel, question.explorations, application);
             one.flipped_bits = FlippedBits::of(&one.planned, kernel, question.fault_tests);
+            one.full_disks = FullDisks::of(&one.planned, kernel, question.fault_tests);
             // A contender with unsafe options is one if the user named it.
             let mut named = question.defaults.run.plan.contenders.iter();
             one.eligible &=

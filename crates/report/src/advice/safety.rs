@@ -4,8 +4,8 @@
 use super::Application;
 use crate::terms;
 use fsdyno_model::{
-    Contender, DiskFault, Exploration, FaultOutcome, FaultTests, InjectedFault, ProgramSource,
-    StateClass,
+    Contender, DiskFault, Exploration, FaultOutcome, FaultTest, FaultTests, FullAction, FullDisk,
+    InjectedFault, ProgramSource, StateClass,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -203,22 +203,11 @@ impl FlippedBits {
         kernel: Option<&str>,
         tests: &[FaultTests],
     ) -> Option<Self> {
-        let kernel = release(kernel?)?;
         let mut flips: Vec<&InjectedFault> = Vec::new();
-        for tests in tests {
-            let contenders = tests.info.contenders.iter();
-            let is_it = |one: &&Contender| {
-                is_same_system(one, contender) && has_same_options(one, contender)
-            };
-            let labels: Vec<&str> = contenders.filter(is_it).map(|one| &*one.label).collect();
-            let of_it = tests.tests.iter().filter(|test| {
-                labels.contains(&&*test.contender) && release(&test.guest) == Some(kernel)
-            });
-            for fault in of_it.flat_map(|test| &test.faults) {
-                // A test with the same seed again is no other test.
-                if fault.fault == DiskFault::BitFlip && !flips.contains(&fault) {
-                    flips.push(fault);
-                }
+        for fault in tests_of(contender, kernel, tests).flat_map(|test| &test.faults) {
+            // A test with the same seed again is no other test.
+            if fault.fault == DiskFault::BitFlip && !flips.contains(&fault) {
+                flips.push(fault);
             }
         }
         let count = |wanted: &[FaultOutcome]| {
@@ -243,6 +232,79 @@ impl FlippedBits {
             self.wrong, self.silent
         )
     }
+}
+
+/// The results of full disks of a contender.
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize)]
+pub struct FullDisks {
+    /// The number of lives on full disks.
+    pub lives: usize,
+    /// In how many of them data were lost or out of reach, nothing could be deleted, or the kernel stopped.
+    pub lost: usize,
+    /// What failed in one of them at least.
+    pub failed: Vec<FullAction>,
+}
+
+impl FullDisks {
+    /// The results of a contender, as those of flipped bits.
+    pub(super) fn of(
+        contender: &Contender,
+        kernel: Option<&str>,
+        tests: &[FaultTests],
+    ) -> Option<Self> {
+        let mut lives: Vec<&FullDisk> = Vec::new();
+        for life in tests_of(contender, kernel, tests).flat_map(|test| &test.full) {
+            if !lives.contains(&life) {
+                lives.push(life);
+            }
+        }
+        let fails = |action: &FullAction| {
+            let mut outcomes = lives.iter().filter_map(|life| life.outcome(*action));
+            outcomes.any(|one| one.error.is_some())
+        };
+        (!lives.is_empty()).then(|| Self {
+            lives: lives.len(),
+            lost: lives.iter().filter(|life| life.is_loss()).count(),
+            failed: FullAction::ALL.into_iter().filter(fails).collect(),
+        })
+    }
+
+    /// `no loss in 3 lives; failed: overwrite in place, save by rename`.
+    pub(super) fn describe(&self) -> String {
+        let lives = match self.lives {
+            1 => "1 life".to_owned(),
+            lives => format!("{lives} lives"),
+        };
+        let lost = match self.lost {
+            0 => format!("no loss in {lives}"),
+            lost => format!("loss in {lost} of {lives}"),
+        };
+        let failed: Vec<&str> = self.failed.iter().map(|one| one.name()).collect();
+        match failed.len() {
+            0 => lost,
+            _ => format!("{lost}; failed: {}", failed.join(", ")),
+        }
+    }
+}
+
+/// The tests of a contender, with its options and its layout, on a kernel by its name from uname(2).
+fn tests_of<'a>(
+    contender: &'a Contender,
+    kernel: Option<&str>,
+    tests: &'a [FaultTests],
+) -> impl Iterator<Item = &'a FaultTest> {
+    let kernel = kernel.and_then(release).map(str::to_owned);
+    tests.iter().flat_map(move |tests| {
+        let contenders = tests.info.contenders.iter();
+        let is_it =
+            |one: &&Contender| is_same_system(one, contender) && has_same_options(one, contender);
+        let labels: Vec<&str> = contenders.filter(is_it).map(|one| &*one.label).collect();
+        let kernel = kernel.clone();
+        tests.tests.iter().filter(move |test| {
+            let of_kernel = kernel.is_some() && release(&test.guest) == kernel.as_deref();
+            of_kernel && labels.contains(&&*test.contender)
+        })
+    })
 }
 
 /// Whether two crash tests of applications run the same commands.

@@ -5,8 +5,9 @@ use crate::advice::question;
 use crate::explored;
 use crate::fixture::one_phase;
 use fsdyno_model::{
-    ClassCount, Contender, Exploration, FaultOutcome, FaultTest, FaultTests, InjectedFault,
-    ResultSet, Score, StateClass, StateCounts, Warning, WarningKind,
+    ActionOutcome, ClassCount, Contender, Exploration, FaultOutcome, FaultTest, FaultTests,
+    FullAction, FullDisk, InjectedFault, ResultSet, Score, StateClass, StateCounts, Warning,
+    WarningKind,
 };
 use fsdyno_report::advice::{Dropped, Question, Recommendation, VariantNote};
 use fsdyno_report::{Format, Options, render_advice};
@@ -172,7 +173,15 @@ fn flipped(set: &ResultSet, outcomes: &[(&str, FaultOutcome)]) -> FaultTests {
                 outcome: *outcome,
                 ..flip.clone()
             }],
-            full: Vec::new(),
+            full: vec![FullDisk {
+                seed: 1,
+                actions: vec![ActionOutcome {
+                    action: FullAction::Overwrite,
+                    error: Some("ENOSPC".to_owned()),
+                    content_gone: false,
+                }],
+                ..FullDisk::default()
+            }],
         })
         .collect();
     tests
@@ -197,6 +206,7 @@ fn which_file_system_must_notice_a_flipped_bit_if_the_fastest_does_not() {
         &[
             "no wrong data after 1 flipped bit",
             "not tested with flipped bits",
+            "On a full disk: no loss in 1 life; failed: overwrite in place.",
         ],
         &["Choose ext4", "Choose xfs"],
     );
