@@ -154,14 +154,15 @@ fn sqlite_and_git_run_in_virtual_time() {
 }
 
 #[test]
-fn rsync_borg_rocksdb_and_a_build_run_in_virtual_time() {
-    let test = "rsync_borg_rocksdb_and_a_build_run_in_virtual_time";
+fn rsync_borg_dpkg_rocksdb_and_a_build_run_in_virtual_time() {
+    let test = "rsync_borg_dpkg_rocksdb_and_a_build_run_in_virtual_time";
     let Some(kernel) = lab_kernel(test) else {
         return;
     };
     let programs = [
         "rsync",
         "borg",
+        "dpkg-deb",
         "db_bench",
         "make",
         "gcc",
@@ -172,13 +173,13 @@ fn rsync_borg_rocksdb_and_a_build_run_in_virtual_time() {
         return;
     }
     let home = Home::new();
-    let apps = "rsync[files=10],borg[files=10],rocksdb[keys=5],build[files=2]";
+    let apps = "rsync[files=10],borg[files=10],dpkg[packages=2],rocksdb[keys=5],build[files=2]";
     let measured = measured_with(&home, &kernel, apps, ["ext4", "1"], &["--user-code=false"]);
     let cells = measured["cells"].as_array().unwrap().iter();
     let samples: Vec<&Value> = cells
         .flat_map(|cell| cell["samples"].as_array().unwrap())
         .collect();
-    assert_eq!(samples.len(), 3 + 3 + 2 + 3);
+    assert_eq!(samples.len(), 3 + 3 + 3 + 2 + 3);
     let figures = samples
         .iter()
         .flat_map(|sample| sample["figures"].as_array().unwrap());

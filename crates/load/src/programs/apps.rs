@@ -35,9 +35,10 @@ const RESERVED: [&str; 13] = [
 ];
 
 /// The files of this program, by name.
-const SHIPPED: [(&str, &str); 9] = [
+const SHIPPED: [(&str, &str); 10] = [
     ("borg", include_str!("../../data/apps/borg.toml")),
     ("build", include_str!("../../data/apps/build.toml")),
+    ("dpkg", include_str!("../../data/apps/dpkg.toml")),
     ("git", include_str!("../../data/apps/git.toml")),
     ("mariadb", include_str!("../../data/apps/mariadb.toml")),
     (
