@@ -14,6 +14,7 @@ pub mod daemons;
 pub mod destination;
 pub mod direct_io;
 pub mod disk_server;
+pub mod entropy;
 pub mod foreground;
 pub mod forget;
 pub mod formatting;

@@ -11,27 +11,44 @@ fn cells(home: &Home, kernel: &Path, app: &str) -> Value {
 }
 
 /// A run of an application in virtual time on these file systems, with so many repeats.
-fn measured(home: &Home, kernel: &Path, app: &str, [fs, repeats]: [&str; 2]) -> Value {
+fn measured(home: &Home, kernel: &Path, app: &str, size: [&str; 2]) -> Value {
+    measured_with(home, kernel, app, size, &[])
+}
+
+/// As [`measured`], with more options.
+fn measured_with(
+    home: &Home,
+    kernel: &Path,
+    app: &str,
+    [fs, repeats]: [&str; 2],
+    more: &[&str],
+) -> Value {
     let (kernel, work) = (kernel.display().to_string(), home.work());
     let work = work.display().to_string();
-    let output = home.fsdyno(&[
-        "run",
-        "--app",
-        app,
-        "--fs",
-        fs,
-        "--disk",
-        "nvme",
-        "--on",
-        "loop:1G",
-        "--repeats",
-        repeats,
-        "--guest-kernel",
-        &kernel,
-        "--work-dir",
-        &work,
-        "--json",
-    ]);
+    let output = home.fsdyno(
+        &[
+            &[
+                "run",
+                "--app",
+                app,
+                "--fs",
+                fs,
+                "--disk",
+                "nvme",
+                "--on",
+                "loop:1G",
+                "--repeats",
+                repeats,
+                "--guest-kernel",
+                &kernel,
+                "--work-dir",
+                &work,
+                "--json",
+            ][..],
+            more,
+        ]
+        .concat(),
+    );
     assert_eq!(output.code, Some(0), "{}{}", output.out, output.err);
     let result: Value = serde_json::from_str(&output.out).unwrap();
     assert!(outcomes(&result).iter().all(|(_, how)| how == "measured"));
@@ -134,6 +151,70 @@ fn sqlite_and_git_run_in_virtual_time() {
         "{answer}"
     );
     assert!(answer.contains("for each of 5 transactions"), "{answer}");
+}
+
+#[test]
+fn rsync_borg_dpkg_rocksdb_and_a_build_run_in_virtual_time() {
+    let test = "rsync_borg_dpkg_rocksdb_and_a_build_run_in_virtual_time";
+    let Some(kernel) = lab_kernel(test) else {
+        return;
+    };
+    let programs = [
+        "rsync",
+        "borg",
+        "dpkg-deb",
+        "db_bench",
+        "make",
+        "gcc",
+        "awk",
+        "mkfs.ext4",
+    ];
+    if !have(&programs, test) {
+        return;
+    }
+    let home = Home::new();
+    let apps = "rsync[files=10],borg[files=10],dpkg[packages=2],rocksdb[keys=5],build[files=2]";
+    let measured = measured_with(&home, &kernel, apps, ["ext4", "1"], &["--user-code=false"]);
+    let cells = measured["cells"].as_array().unwrap().iter();
+    let samples: Vec<&Value> = cells
+        .flat_map(|cell| cell["samples"].as_array().unwrap())
+        .collect();
+    assert_eq!(samples.len(), 3 + 3 + 3 + 2 + 3);
+    let figures = samples
+        .iter()
+        .flat_map(|sample| sample["figures"].as_array().unwrap());
+    let counted: Vec<&Value> = figures
+        .filter(|figure| figure["unit"] == "units")
+        .map(|figure| &figure["value"])
+        .collect();
+    // Five keys in each of four threads, written and read.
+    assert_eq!(counted, [20.0, 20.0]);
+}
+
+#[test]
+fn mariadb_runs_in_a_directory() {
+    let test = "mariadb_runs_in_a_directory";
+    if !have(&["mariadbd", "mariadb-admin", "sysbench"], test) {
+        return;
+    }
+    let home = Home::new();
+    let place = home.path("place");
+    std::fs::create_dir_all(&place).unwrap();
+    let on = format!("dir:{}", place.display());
+    let app = "mariadb[rows=20,transactions=8,innodb_flush_log_at_trx_commit=2]";
+    let output = home.fsdyno(&["run", "--app", app, "--on", &on, "-n", "1", "--json"]);
+    assert_eq!(output.code, Some(0), "{}{}", output.out, output.err);
+    let result: Value = serde_json::from_str(&output.out).unwrap();
+    let samples = result["cells"][0]["samples"].as_array().unwrap();
+    assert_eq!(samples.len(), 2);
+    for sample in samples {
+        let mut figures = sample["figures"].as_array().unwrap().iter();
+        let transactions = figures.find(|figure| figure["name"] == "transactions");
+        assert_eq!(transactions.unwrap()["value"], 8.0);
+        let warnings = sample["warnings"].to_string();
+        let warning = "a power cut loses transactions of the last second";
+        assert!(warnings.contains(warning), "{warnings}");
+    }
 }
 
 const BUSY: &str = r#"

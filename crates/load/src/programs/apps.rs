@@ -35,13 +35,19 @@ const RESERVED: [&str; 13] = [
 ];
 
 /// The files of this program, by name.
-const SHIPPED: [(&str, &str); 4] = [
+const SHIPPED: [(&str, &str); 10] = [
+    ("borg", include_str!("../../data/apps/borg.toml")),
+    ("build", include_str!("../../data/apps/build.toml")),
+    ("dpkg", include_str!("../../data/apps/dpkg.toml")),
     ("git", include_str!("../../data/apps/git.toml")),
+    ("mariadb", include_str!("../../data/apps/mariadb.toml")),
     (
         "postgresql",
         include_str!("../../data/apps/postgresql.toml"),
     ),
     ("redis", include_str!("../../data/apps/redis.toml")),
+    ("rocksdb", include_str!("../../data/apps/rocksdb.toml")),
+    ("rsync", include_str!("../../data/apps/rsync.toml")),
     ("sqlite", include_str!("../../data/apps/sqlite.toml")),
 ];
 

@@ -19,7 +19,7 @@ use fsdyno_host::journal::Journal;
 use fsdyno_host::loops::Loop;
 use fsdyno_host::mounts::{self, Mounted};
 use fsdyno_host::pools::HeldPool;
-use fsdyno_host::{cache, command};
+use fsdyno_host::{cache, command, entropy};
 use fsdyno_load::measure::{Confined, LoadError};
 use fsdyno_load::programs as load_programs;
 use fsdyno_model::step::shell_line;
@@ -401,6 +401,18 @@ impl<'a, 'n> HostExecutor<'a, 'n> {
         admit().map_err(|error: std::io::Error| {
             let root = self.work_dir.root.display();
             let message = format!("cannot give {root} to the user of {}: {error}", phase.label);
+            self.notes.halt(message, error.raw_os_error())
+        })
+    }
+
+    /// Gives entropy to the kernel of a guest in virtual time, for an application.
+    pub(super) fn add_entropy(&mut self, phase: &PhasePlan) -> Result<(), CellEnd> {
+        let is_needed = self.virtual_time && load_programs::app::is_one(&phase.kind);
+        if !is_needed || !programs::is_in_guest() {
+            return Ok(());
+        }
+        entropy::add_constant_entropy().map_err(|error| {
+            let message = format!("cannot add entropy to the kernel of the guest: {error}");
             self.notes.halt(message, error.raw_os_error())
         })
     }

@@ -120,6 +120,7 @@ impl CellExecutor for HostExecutor<'_, '_> {
 
     fn ready(&mut self, phase: &PhasePlan) -> Result<(), CellEnd> {
         self.admit_user(phase)?;
+        self.add_entropy(phase)?;
         let confined = self.confined(phase);
         let confined = confined.as_ref();
         let done = measure::prepare(phase, &self.work_dir, confined, self.stop);
