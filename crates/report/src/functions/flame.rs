@@ -1,7 +1,7 @@
 //! Flame graphs of call paths: of one contender, or of two, as wide as the blocks of both. Also the same
 //! as lines of text for other viewers.
 
-use super::Functions;
+use super::Calls;
 use super::tree::Tree;
 use crate::charts::Kind;
 use crate::charts::flame::{Flame, Frame};
@@ -12,14 +12,17 @@ use std::fmt::Write as _;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Measure {
     Blocks,
+    /// Processor time of a sampled profile, in microseconds.
+    SampledTime,
     /// Of processes.
     Sleep,
 }
 
 impl Measure {
-    fn of(self, work: &PathWork) -> u64 {
+    pub(super) fn of(self, work: &PathWork) -> u64 {
         match self {
             Self::Blocks => work.blocks,
+            Self::SampledTime => work.samples,
             Self::Sleep => work.slept_ns,
         }
     }
@@ -27,14 +30,14 @@ impl Measure {
     /// Who does it.
     fn executors(self) -> &'static [&'static str] {
         match self {
-            Self::Blocks => &Profile::EXECUTORS[..3],
+            Self::Blocks | Self::SampledTime => &Profile::EXECUTORS[..3],
             Self::Sleep => &Profile::EXECUTORS[..1],
         }
     }
 
     fn kind(self) -> Kind {
         match self {
-            Self::Blocks => Kind::Flame,
+            Self::Blocks | Self::SampledTime => Kind::Flame,
             Self::Sleep => Kind::Sleep,
         }
     }
@@ -43,22 +46,22 @@ impl Measure {
     fn names(self) -> [&'static str; 2] {
         match self {
             Self::Blocks => ["functions of the kernel", "blocks"],
+            Self::SampledTime => ["functions of the kernel, sampled", "us"],
             Self::Sleep => ["sleep of processes in the kernel", "ns"],
         }
     }
 }
 
 /// The picture of the difference. None if there is nothing to show.
-pub fn flame(functions: &Functions, measure: Measure) -> Option<Flame> {
-    let contenders = functions.contenders.to_vec();
-    drawn(&functions.tree, measure, &contenders, &functions.phase)
+pub fn flame(calls: &Calls, measure: Measure) -> Option<Flame> {
+    drawn(&calls.tree, measure, &calls.contenders, &calls.phase)
 }
 
 /// All pictures of the profiles that the store has of a phase: of each contender, and of the first one
 /// and each other. A contender is its label and the sample with its profile.
 pub fn of_phase(phase: &str, all: &[(String, &Profile)]) -> Vec<Flame> {
     let mut flames = Vec::new();
-    for measure in [Measure::Blocks, Measure::Sleep] {
+    for measure in [Measure::Blocks, Measure::SampledTime, Measure::Sleep] {
         let mut add = |tree: &Tree, contenders: &[String]| {
             flames.extend(drawn(tree, measure, contenders, phase));
         };
@@ -143,28 +146,29 @@ impl Placing<'_> {
     }
 }
 
-/// One line for each call path with blocks of its own: the functions with `;` between them, and the
-/// blocks of both.
-pub fn folded(functions: &Functions) -> String {
+/// One line for each call path with blocks or microseconds of its own: the functions with `;` between them,
+/// and the figures of both.
+pub fn folded(calls: &Calls) -> String {
     let mut lines = String::new();
-    for top in tops(&functions.tree, Measure::Blocks.executors()) {
-        fold(&functions.tree, top, "", &mut lines);
+    for top in tops(&calls.tree, calls.measure.executors()) {
+        fold(calls, top, "", &mut lines);
     }
     lines
 }
 
-fn fold(tree: &Tree, at: usize, above: &str, lines: &mut String) {
+fn fold(calls: &Calls, at: usize, above: &str, lines: &mut String) {
+    let tree = &calls.tree;
     let node = &tree.nodes[at];
     let path = match above {
         "" => node.function.replace(' ', "_"),
         above => format!("{above};{}", node.function),
     };
-    let [a, b] = node.own.map(|work| work.blocks);
+    let [a, b] = node.own.map(|work| calls.measure.of(&work));
     if a + b > 0 {
         let _ = writeln!(lines, "{path} {a} {b}");
     }
     for callee in node.callees.values() {
-        fold(tree, *callee, &path, lines);
+        fold(calls, *callee, &path, lines);
     }
 }
 
