@@ -2,9 +2,10 @@
 //! as lines of text for other viewers.
 
 use super::Calls;
-use super::tree::Tree;
+use super::tree::{Tree, in_microseconds};
 use crate::charts::Kind;
 use crate::charts::flame::{Flame, Frame};
+use crate::terms;
 use fsdyno_model::profile::{PathWork, Profile};
 use std::fmt::Write as _;
 
@@ -54,34 +55,44 @@ impl Measure {
 
 /// The picture of the difference. None if there is nothing to show.
 pub fn flame(calls: &Calls, measure: Measure) -> Option<Flame> {
-    drawn(&calls.tree, measure, &calls.contenders, &calls.phase)
+    let title = (&*calls.phase, &calls.samples[..]);
+    drawn(&calls.tree, measure, &calls.contenders, title)
 }
 
 /// All pictures of the profiles that the store has of a phase: of each contender, and of the first one
 /// and each other. A contender is its label and the sample with its profile.
 pub fn of_phase(phase: &str, all: &[(String, &Profile)]) -> Vec<Flame> {
+    let timed = all.iter().map(|(label, profile)| {
+        let samples = profile.samples();
+        (label, in_microseconds(profile), samples)
+    });
+    let all: Vec<(&String, Profile, u64)> = timed.collect();
     let mut flames = Vec::new();
     for measure in [Measure::Blocks, Measure::SampledTime, Measure::Sleep] {
-        let mut add = |tree: &Tree, contenders: &[String]| {
-            flames.extend(drawn(tree, measure, contenders, phase));
+        let mut add = |tree: &Tree, contenders: &[String], samples: &[u64]| {
+            flames.extend(drawn(tree, measure, contenders, (phase, samples)));
         };
-        for (label, profile) in all {
-            add(
-                &Tree::of([profile, &Profile::default()]),
-                std::slice::from_ref(label),
-            );
+        for (label, profile, samples) in &all {
+            let tree = Tree::of([profile, &Profile::default()]);
+            add(&tree, std::slice::from_ref(*label), &[*samples]);
         }
-        if let Some(((first, a), others)) = all.split_first() {
-            for (label, b) in others {
-                add(&Tree::of([a, b]), &[first.clone(), label.clone()]);
+        if let Some(((first, a, of_a), others)) = all.split_first() {
+            for (label, b, of_b) in others {
+                let both = [(*first).clone(), (*label).clone()];
+                add(&Tree::of([a, b]), &both, &[*of_a, *of_b]);
             }
         }
     }
     flames
 }
 
-/// The tree of these contenders, as a picture.
-fn drawn(tree: &Tree, measure: Measure, contenders: &[String], phase: &str) -> Option<Flame> {
+/// The tree of these contenders, as a picture. The title has the phase, and how many samples there are.
+fn drawn(
+    tree: &Tree,
+    measure: Measure,
+    contenders: &[String],
+    (phase, samples): (&str, &[u64]),
+) -> Option<Flame> {
     let sides = contenders.len();
     let tops = tops(tree, measure.executors());
     let mut placing = Placing {
@@ -99,11 +110,17 @@ fn drawn(tree: &Tree, measure: Measure, contenders: &[String], phase: &str) -> O
         }
     }
     let [what, unit] = measure.names();
+    let mut title = format!("{} in {phase}: {what}", contenders.join(" and "));
+    if measure == Measure::SampledTime {
+        let samples = samples.iter().map(|count| terms::grouped(*count));
+        let samples = terms::list(&samples.collect::<Vec<_>>());
+        title += &format!(" ({samples} samples; small differences may be chance)");
+    }
     (!placing.frames.is_empty()).then(|| Flame {
         schema: Flame::SCHEMA,
         name: measure.kind().name().to_owned(),
         kind: measure.kind(),
-        title: format!("{} in {phase}: {what}", contenders.join(" and ")),
+        title,
         unit,
         contenders: contenders.to_vec(),
         total,

@@ -84,6 +84,8 @@ pub struct Calls {
     phase: String,
     /// What is drawn of their work.
     pub measure: Measure,
+    /// How many samples each has.
+    samples: [u64; 2],
     tree: Tree,
 }
 
@@ -356,6 +358,7 @@ impl Functions {
                 contenders: [a.label.clone(), b.label.clone()],
                 phase: phase.to_owned(),
                 measure: Measure::Blocks,
+                samples: [0; 2],
                 tree,
             },
         }

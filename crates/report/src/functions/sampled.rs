@@ -2,7 +2,7 @@
 //! which functions are told apart.
 
 use super::flame::{self, Measure};
-use super::tree::{Tree, joined};
+use super::tree::{Tree, in_microseconds, joined};
 use super::{Calls, Repeated};
 use crate::document::{Audience, Block, Cell, Column, Document, Group, Label, Row, Section, Table};
 use crate::terms;
@@ -88,17 +88,6 @@ pub struct Estimate {
     pub high: f64,
     /// Processor time in one pass, in nanoseconds.
     pub time_ns: f64,
-}
-
-/// The same profile with microseconds of processor time in a pass in the place of samples.
-pub(super) fn in_microseconds(profile: &Profile) -> Profile {
-    let mut timed = profile.clone();
-    if let Some(sampling) = &profile.sampled {
-        for path in &mut timed.paths {
-            path.own.samples = terms::whole(sampling.time_ns(path.own.samples) / 1e3);
-        }
-    }
-    timed
 }
 
 /// The counts of functions in each repeat of a contender.
@@ -250,6 +239,7 @@ impl SampledFunctions {
                 contenders,
                 phase: pair[0].phase.clone(),
                 measure: Measure::SampledTime,
+                samples: counts.each_ref().map(|one| one.whole.samples()),
                 tree,
             },
         };

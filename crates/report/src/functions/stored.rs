@@ -1,6 +1,5 @@
 //! The flame graphs of the profiles that are stored with a run.
 
-use super::sampled::in_microseconds;
 use super::tree::joined;
 use super::{PhasePlace, flame};
 use crate::charts::flame::Flame;
@@ -37,7 +36,7 @@ pub fn flames(
                 }
                 let whole = joined(one.sampled);
                 let enough = whole.samples() >= Profile::MIN_SAMPLES;
-                enough.then(|| (one.label, in_microseconds(&whole)))
+                enough.then_some((one.label, whole))
             });
             let profiled: Vec<(String, Profile)> = profiled.collect();
             let profiled: Vec<(String, &Profile)> = profiled

@@ -401,7 +401,11 @@ fn pictures_of_samples_have_the_processor_time_of_one_pass() {
         (&flame.total[..], flame.unit),
         (&[200_000, 250_000][..], "us")
     );
-    assert!(flame.title.contains("sampled"), "{}", flame.title);
+    assert!(
+        flame.title.contains("sampled (400 and 250 samples;"),
+        "{}",
+        flame.title
+    );
     assert_eq!(
         flame::folded(&functions.calls).lines().next(),
         Some("kernel_threads;process_one_work;b_worker 0 50000")

@@ -2,6 +2,7 @@
 
 use super::subsystems::{OTHER, subsystem};
 use super::{Callee, Concentrated, Function, Parting, Subsystem};
+use crate::terms;
 use fsdyno_model::profile::{CallPath, PathWork, Profile};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -315,4 +316,15 @@ pub fn joined<'a>(parts: impl IntoIterator<Item = &'a Profile>) -> Profile {
         }
     }
     whole
+}
+
+/// The same profile with microseconds of processor time in a pass in the place of samples.
+pub fn in_microseconds(profile: &Profile) -> Profile {
+    let mut timed = profile.clone();
+    if let Some(sampling) = &profile.sampled {
+        for path in &mut timed.paths {
+            path.own.samples = terms::whole(sampling.time_ns(path.own.samples) / 1e3);
+        }
+    }
+    timed
 }
