@@ -92,6 +92,7 @@ fn segment(rest: &mut Rest<'_>, symbols: &Symbols) -> Result<Profile, ProfileErr
             requests: number(entry, 24 + REQUESTS * 8),
             sleeps: number(entry, 24 + UNITS * 8),
             slept_ns: number(entry, 24 + UNITS * 8 + 8),
+            ..PathWork::default()
         };
         if own == PathWork::default() {
             continue;

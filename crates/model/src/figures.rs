@@ -4,6 +4,7 @@
 
 use crate::guest_kernel_time;
 use crate::hardware::{self, HardwareEvent};
+use crate::profile::Profile;
 use crate::sample::{Better, COUNTED, DeviceUse, Figure, Sample};
 use crate::suggestion::suggestion;
 use crate::timeline::LatencyDistribution;
@@ -591,7 +592,8 @@ impl FigureName {
         Self(defined.map_or_else(|| Cow::Owned(name.to_owned()), |one| one.name.into()))
     }
 
-    /// The kernel blocks of a function, in profiles: its own, or with all that it calls.
+    /// The kernel blocks of a function, in profiles: its own, or with all that it calls. In sampled
+    /// profiles its processor time.
     pub fn of_function(function: &str, with_callees: bool) -> Self {
         let kind = FUNCTION[usize::from(with_callees)];
         Self(Cow::Owned(format!("{kind}{function}")))
@@ -674,10 +676,22 @@ impl FigureName {
             });
         }
         if let Some((function, all)) = self.function() {
-            let [own, total] = sample.profile.as_ref()?.blocks_of(function);
+            let profile = sample.profile.as_ref()?;
+            let select = |[own, total]: [u64; 2]| if all { total } else { own };
+            let (value, unit) = match &profile.sampled {
+                None => {
+                    let blocks = profile.of_function(function, |work| work.blocks);
+                    (select(blocks) as f64, COUNT)
+                }
+                Some(_) if profile.samples() < Profile::MIN_SAMPLES => return None,
+                Some(sampling) => {
+                    let samples = profile.of_function(function, |work| work.samples);
+                    (sampling.time_ns(select(samples)), NANOSECONDS)
+                }
+            };
             return Some(Reading {
-                value: if all { total } else { own } as f64,
-                unit: COUNT,
+                value,
+                unit,
                 better: Lower,
             });
         }

@@ -100,6 +100,9 @@ pub struct Plan {
     /// Whether tracepoints count metadata and forced writes.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub trace: bool,
+    /// Whether the kernel is sampled during phases, on the host.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub profile: bool,
     /// Files smaller than this are left out where extents are counted, bytes.
     #[serde(default, skip_serializing_if = "Bytes::is_zero")]
     pub extent_floor: Bytes,
@@ -319,6 +322,7 @@ impl Plan {
             check: true,
             count_extents: false,
             trace: false,
+            profile: false,
             extent_floor: Bytes(0),
             guest: None,
             disk: None,

@@ -1,5 +1,6 @@
 //! The profile of a kernel's work: which function did how much of it, by call path.
 
+use crate::units::Nanos;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ops::AddAssign;
@@ -18,8 +19,33 @@ pub struct Profile {
     pub sources: Vec<String>,
     /// Call paths; a caller is before what it calls.
     pub paths: Vec<CallPath>,
-    /// Blocks for which there was no room: they are in no path.
+    /// Blocks or samples for which there was no room: they are in no path.
     pub lost: u64,
+    /// How it was sampled, on the host; none for an exact profile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sampled: Option<Sampling>,
+}
+
+/// How the kernel of the host was sampled.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+pub struct Sampling {
+    /// Samples of each processor in a second of its clock.
+    pub hertz: u32,
+    /// The passes of the phase: a short phase is repeated.
+    pub passes: u64,
+    /// The wall time of all passes until they were durable.
+    pub elapsed_ns: Nanos,
+    /// Samples of programs that are not of the phase: they are in no path.
+    pub others: u64,
+    /// Samples of the thread that reads the samples: they are in no path.
+    pub profiler: u64,
+}
+
+impl Sampling {
+    /// The processor time of that many samples in one pass, in nanoseconds.
+    pub fn time_ns(&self, samples: u64) -> f64 {
+        samples as f64 * 1e9 / f64::from(self.hertz.max(1)) / self.passes.max(1) as f64
+    }
 }
 
 /// A function, called by a path.
@@ -46,6 +72,9 @@ pub struct PathWork {
     /// Basic blocks.
     #[serde(skip_serializing_if = "is_zero")]
     pub blocks: u64,
+    /// Samples of processor time, in a sampled profile: it has no other figures.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub samples: u64,
     /// Bytes copied, set to zero, and checksummed.
     #[serde(skip_serializing_if = "is_zero")]
     pub bytes: u64,
@@ -73,6 +102,9 @@ impl Profile {
     pub const EXECUTORS: [&'static str; 5] =
         ["processes", "kernel threads", "interrupts", "idle", "host"];
 
+    /// With fewer samples a profile has no shares.
+    pub const MIN_SAMPLES: u64 = 30;
+
     /// Of processes, kernel threads and interrupts, as [`KernelWork`](crate::KernelWork) counts.
     pub fn blocks(&self) -> u64 {
         let idle = &Self::EXECUTORS[3..];
@@ -88,15 +120,20 @@ impl Profile {
         blocks
     }
 
-    /// The blocks of a function by all paths: its own, and with all that it calls.
-    pub fn blocks_of(&self, function: &str) -> [u64; 2] {
+    /// All samples that are in paths.
+    pub fn samples(&self) -> u64 {
+        self.paths.iter().map(|path| path.own.samples).sum()
+    }
+
+    /// The figure of a function by all paths: its own, and with all that it calls.
+    pub fn of_function(&self, function: &str, figure: fn(&PathWork) -> u64) -> [u64; 2] {
         let mut is_below = vec![false; self.paths.len()];
         let [mut own, mut total] = [0, 0];
         for (at, path) in self.paths.iter().enumerate() {
             let is_it = self.functions[path.function] == function;
             is_below[at] = is_it || path.caller.is_some_and(|caller| is_below[caller]);
-            own += if is_it { path.own.blocks } else { 0 };
-            total += if is_below[at] { path.own.blocks } else { 0 };
+            own += if is_it { figure(&path.own) } else { 0 };
+            total += if is_below[at] { figure(&path.own) } else { 0 };
         }
         [own, total]
     }
@@ -130,6 +167,7 @@ impl Profile {
 impl AddAssign for PathWork {
     fn add_assign(&mut self, other: Self) {
         self.blocks += other.blocks;
+        self.samples += other.samples;
         self.bytes += other.bytes;
         self.requests += other.requests;
         self.sleeps += other.sleeps;

@@ -6,6 +6,7 @@
 
 pub mod counters;
 pub mod idle;
+pub mod kernel_samples;
 pub mod kernel_work;
 pub mod noise;
 pub mod probe;

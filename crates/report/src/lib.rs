@@ -50,6 +50,7 @@ use document::Document;
 use formats::{Report, bencher, bonnie, json, openmetrics, terminal};
 use fsdyno_model::{Exploration, FaultTests, ResultSet, Series};
 use functions::Functions;
+use functions::sampled::SampledFunctions;
 use history::History;
 use own_comparison::OwnComparison;
 use published::Published;
@@ -230,6 +231,22 @@ pub fn render_functions(functions: &Functions, format: Format, options: &Options
         what: "the functions of a difference",
         document: &|| functions::document::document(functions, functions::document::rows(format)),
         figures: &|| functions::document::functions_table(functions, usize::MAX),
+    };
+    formats::render(&report, functions, format, options)
+}
+
+/// Renders the functions of two sampled profiles, on a terminal on one screen.
+pub fn render_sampled(functions: &SampledFunctions, format: Format, options: &Options) -> Rendered {
+    if format == Format::Terminal && !options.long {
+        let screens = functions::document::ROWS.into_iter();
+        let screens = screens.map(|rows| functions::sampled::document(functions, rows));
+        return Ok(first_that_fits(screens, options, |_| true));
+    }
+    let rows = functions::document::rows(format);
+    let report = Report {
+        what: "the functions of a difference",
+        document: &|| functions::sampled::document(functions, rows),
+        figures: &|| functions::sampled::table(functions, false, usize::MAX),
     };
     formats::render(&report, functions, format, options)
 }

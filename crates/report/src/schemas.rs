@@ -7,6 +7,7 @@ use crate::advice::Recommendation;
 use crate::atlas::AtlasAnswers;
 use crate::compare::Comparisons;
 use crate::functions::Functions;
+use crate::functions::sampled::SampledFunctions;
 use crate::history::History;
 use crate::run_json::RunReport;
 use crate::why::Why;
@@ -30,7 +31,7 @@ pub struct Schema {
 }
 
 /// All schemas.
-pub const ALL: [Schema; 11] = [
+pub const ALL: [Schema; 12] = [
     Schema {
         name: "report",
         title: "A run",
@@ -60,6 +61,12 @@ pub const ALL: [Schema; 11] = [
         title: "The functions of the kernel that carry a difference",
         printed_by: "`fsdyno why --functions --json`",
         generate: SchemaGenerator::into_root_schema_for::<Functions>,
+    },
+    Schema {
+        name: "sampled-functions",
+        title: "The functions of two sampled profiles",
+        printed_by: "`fsdyno why --functions --json` of a run with `--profile`",
+        generate: SchemaGenerator::into_root_schema_for::<SampledFunctions>,
     },
     Schema {
         name: "compare",

@@ -1,7 +1,8 @@
-//! The confidence interval of a probability.
+//! Confidence intervals of a probability, and of shares of samples.
 
 use crate::bisection::bisect;
 use crate::exact::Interval;
+use crate::normal::quantile;
 
 /// The exact confidence interval of a probability (at least 95 %) for `hits` in `trials`. It
 /// contains each probability for which both tails have at least 1 in 40.
@@ -39,4 +40,156 @@ fn at_most(k: u64, n: u64, p: f64) -> f64 {
         sum += log.exp();
     }
     sum.min(1.0)
+}
+
+/// The interval of a share of samples, at a confidence level such as 0.95. Samples that are not
+/// independent count for fewer: `dispersion` of them for one ([`dispersion`]; 1 if they are).
+///
+/// E. B. Wilson, "Probable Inference, the Law of Succession, and Statistical Inference", Journal of the
+/// American Statistical Association 22 (1927), 209-212.
+pub fn share_interval(hits: u64, trials: u64, dispersion: f64, level: f64) -> Interval {
+    if trials == 0 {
+        return Interval {
+            low: 0.0,
+            high: 1.0,
+        };
+    }
+    let n = trials as f64 / dispersion.max(1.0);
+    let p = hits.min(trials) as f64 / trials as f64;
+    let z = two_sided(level);
+    let middle = p + z * z / (2.0 * n);
+    let half = z * (p * (1.0 - p) / n + z * z / (4.0 * n * n)).sqrt();
+    let whole = 1.0 + z * z / n;
+    Interval {
+        low: ((middle - half) / whole).max(0.0),
+        high: ((middle + half) / whole).min(1.0),
+    }
+}
+
+/// The interval of the expected number of samples, if there are so many: the limit of [`share_interval`]
+/// for small shares.
+pub fn count_interval(count: u64, dispersion: f64, level: f64) -> Interval {
+    let scale = dispersion.max(1.0);
+    let n = count as f64 / scale;
+    let z = two_sided(level);
+    let middle = n + z * z / 2.0;
+    let half = z * (n + z * z / 4.0).sqrt();
+    Interval {
+        low: scale * (middle - half).max(0.0),
+        high: scale * (middle + half),
+    }
+}
+
+/// The quantile of the standard normal distribution that both tails exceed.
+fn two_sided(level: f64) -> f64 {
+    quantile(1.0 - (1.0 - level) / 2.0)
+}
+
+/// How many times the counts of repeats vary as much as independent samples would, if each repeat is
+/// expected to have them in proportion to its exposure: Pearson's statistic for each degree of freedom, at
+/// least 1; 1 if it is not known. P. McCullagh and J. A. Nelder, "Generalized Linear Models" (1989), 4.5.
+pub fn dispersion(counts: &[u64], exposures: &[u64]) -> f64 {
+    let sum = |all: &[u64]| all.iter().sum::<u64>() as f64;
+    let rate = sum(counts) / sum(exposures);
+    if counts.len() < 2 || !rate.is_finite() || rate == 0.0 {
+        return 1.0;
+    }
+    let exposed = counts.iter().zip(exposures);
+    let exposed = exposed.filter(|(_, exposure)| **exposure > 0);
+    let terms = exposed.map(|(count, exposure)| {
+        let expected = rate * *exposure as f64;
+        (*count as f64 - expected).powi(2) / expected
+    });
+    (terms.sum::<f64>() / (counts.len() - 1) as f64).max(1.0)
+}
+
+/// Whether two quantities differ, each with its estimate and its interval, at the level of these intervals:
+/// the interval of the difference that they make excludes zero.
+///
+/// G. Y. Zou and A. Donner, "Construction of confidence limits about effect measures: a general approach",
+/// Statistics in Medicine 27 (2008), 1693-1702.
+pub fn differ(a: (f64, Interval), b: (f64, Interval)) -> bool {
+    let ((small, of_small), (large, of_large)) = if a.0 < b.0 { (a, b) } else { (b, a) };
+    large - small > (large - of_large.low).hypot(of_small.high - small)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn close(interval: Interval, [low, high]: [f64; 2]) {
+        let off = (interval.low - low).abs().max((interval.high - high).abs());
+        assert!(off < 5e-5 * high.max(1.0), "{interval:?}");
+    }
+
+    #[test]
+    fn the_interval_of_a_share_is_that_of_wilson() {
+        // Computed by a separate implementation of the formula.
+        close(share_interval(10, 100, 1.0, 0.95), [0.05523, 0.17437]);
+        close(share_interval(0, 30, 1.0, 0.95), [0.0, 0.11351]);
+        close(share_interval(30, 30, 1.0, 0.95), [0.88649, 1.0]);
+        let four_times = share_interval(40, 400, 4.0, 0.95);
+        close(four_times, [0.05523, 0.17437]);
+        close(share_interval(0, 0, 1.0, 0.95), [0.0, 1.0]);
+    }
+
+    #[test]
+    fn the_interval_of_a_count_is_the_limit_of_small_shares() {
+        let share = share_interval(50, 50_000_000, 1.0, 0.95);
+        let whole = 50_000_000.0;
+        close(
+            count_interval(50, 1.0, 0.95),
+            [share.low * whole, share.high * whole],
+        );
+        assert!(count_interval(50, 9.0, 0.95).low < count_interval(50, 1.0, 0.95).low);
+        assert_eq!(count_interval(0, 1.0, 0.95).low, 0.0);
+    }
+
+    #[test]
+    fn counts_that_vary_more_than_chance_are_dispersed() {
+        assert_eq!(dispersion(&[5], &[1]), 1.0);
+        assert_eq!(dispersion(&[100, 101, 99], &[1, 1, 1]), 1.0);
+        assert!((dispersion(&[50, 150], &[1, 1]) - 50.0).abs() < 1e-9);
+        assert_eq!(dispersion(&[50, 150], &[100, 300]), 1.0);
+        assert_eq!(dispersion(&[0, 0], &[1, 1]), 1.0);
+        assert_eq!(dispersion(&[0, 3], &[0, 1]), 1.0);
+    }
+
+    #[test]
+    fn quantities_differ_if_the_interval_of_their_difference_excludes_zero() {
+        let count = |count: u64| (count as f64, count_interval(count, 1.0, 0.95));
+        // Of two means of 100 the standard deviation of the difference is 14.
+        assert!(!differ(count(100), count(125)));
+        assert!(differ(count(100), count(132)) && differ(count(132), count(100)));
+        assert!(!differ(count(0), count(3)) && differ(count(0), count(12)));
+    }
+
+    #[test]
+    fn equal_rates_differ_as_seldom_as_the_level_promises() {
+        let mut random = 1_u64;
+        let mut uniform = || {
+            random = random
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            (random >> 11) as f64 / (1_u64 << 53) as f64
+        };
+        // Knuth's product of uniform numbers.
+        let mut poisson = |mean: f64| {
+            let (limit, mut product, mut count) = ((-mean).exp(), uniform(), 0_u64);
+            while product > limit {
+                product *= uniform();
+                count += 1;
+            }
+            count
+        };
+        for mean in [2.0, 20.0, 200.0] {
+            let mut wrong = 0;
+            for _ in 0..2000 {
+                let counts = [poisson(mean), poisson(mean)];
+                let [a, b] = counts.map(|n| (n as f64, count_interval(n, 1.0, 0.95)));
+                wrong += u32::from(differ(a, b));
+            }
+            assert!(wrong < 130, "{wrong} of 2000 at {mean}");
+        }
+    }
 }

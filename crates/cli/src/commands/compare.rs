@@ -12,7 +12,7 @@ use fsdyno_report::compare::{
     Checked, Comparisons, RunComparison, Threshold, ThresholdResult, check, named,
 };
 use fsdyno_report::functions::repeated_of;
-use fsdyno_report::{Format, Options, render_functions, render_run_comparison};
+use fsdyno_report::{Format, Options, render_run_comparison};
 use fsdyno_store::{Detail, Store};
 use std::path::Path;
 
@@ -36,8 +36,9 @@ pub struct CompareArgs {
     pub force: bool,
     /// Print the kernel functions whose counts changed in this phase
     ///
-    /// In virtual time: repeats the median cell of each contender of two runs with a profile. Functions
-    /// are matched by name, so runs of two kernels show what changed between them. JSON is a list.
+    /// In virtual time: repeats the median cell of each contender of two runs with a profile. Of runs with
+    /// `--profile`: compares their samples. Functions are matched by name, so runs of two kernels show what
+    /// changed between them. JSON is a list.
     #[arg(long, value_name = "PHASE", conflicts_with_all = ["fail_if", "force", "margin"])]
     pub functions: Option<String>,
     /// Smallest difference that matters, in percent [default: margin of first run]
@@ -124,9 +125,6 @@ fn functions(
     let [base, other] = sets else {
         return Err(CliError::usage("--functions compares two runs: name two"));
     };
-    [base, other]
-        .into_iter()
-        .try_for_each(profiling::check_is_virtual)?;
     let comparison = RunComparison::of(base, other, base.run.plan.margin, &[]);
     comparable(&comparison)?;
     for one in &comparison.differences {
@@ -159,8 +157,7 @@ fn functions(
         };
         let functions = profiling::compare(&run, [(base, &one), (other, &two)], store, &stop)?;
         if !args.json {
-            let bytes = render_functions(&functions, Format::Terminal, &options);
-            output::coloured(&bytes.map_err(CliError::failure)?)?;
+            output::coloured(&functions.render(Format::Terminal, &options)?)?;
         }
         all.push(functions);
     }

@@ -7,30 +7,71 @@ use crate::output;
 use fsdyno_lab::{Lab as _, Profiles};
 use fsdyno_model::profile::Profile;
 use fsdyno_model::{CancelToken, CellRecord, Outcome, Plan, ResultSet};
-use fsdyno_report::functions::{Functions, Repeated, Side};
+use fsdyno_report::functions::sampled::SampledFunctions;
+use fsdyno_report::functions::{Calls, Functions, Repeated, Side};
+use fsdyno_report::{Format, Options, render_functions, render_sampled};
 use fsdyno_store::Store;
+use serde::{Serialize, Serializer};
 use std::path::Path;
 use std::sync::PoisonError;
 
+/// The profiles of two cells, compared.
+pub enum Compared {
+    /// In virtual time.
+    Exact(Functions),
+    /// On the host.
+    Sampled(SampledFunctions),
+}
+
+impl Compared {
+    pub fn render(&self, format: Format, options: &Options) -> Result<Vec<u8>, CliError> {
+        let bytes = match self {
+            Self::Exact(functions) => render_functions(functions, format, options),
+            Self::Sampled(functions) => render_sampled(functions, format, options),
+        };
+        bytes.map_err(CliError::usage)
+    }
+
+    pub fn calls(&self) -> &Calls {
+        match self {
+            Self::Exact(functions) => &functions.calls,
+            Self::Sampled(functions) => &functions.calls,
+        }
+    }
+}
+
+impl Serialize for Compared {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Exact(functions) => functions.serialize(serializer),
+            Self::Sampled(functions) => functions.serialize(serializer),
+        }
+    }
+}
+
 /// Refuses a run whose kernels counted nothing.
-pub fn check_is_virtual(set: &ResultSet) -> Result<(), CliError> {
+fn check_is_virtual(set: &ResultSet) -> Result<(), CliError> {
     if set.run.plan.in_virtual_time() {
         return Ok(());
     }
     Err(CliError::usage(format!(
         "the functions of {} are not known: its cells ran in real time, where no kernel counts what it \
-         executes. Repeat the run on a model disk (fsdyno run ... --disk nvme)",
+         executes. Repeat the run with samples (fsdyno run ... --profile), or on a model disk (--disk nvme)",
         set.run.id
     )))
 }
 
-/// Compares the profiles of one cell of each set.
+/// Compares the profiles of one cell of each set, or the samples of all its repeats.
 pub fn compare(
     run: &str,
     [a, b]: [(&ResultSet, &Repeated<'_>); 2],
     store: &Path,
     stop: &CancelToken,
-) -> Result<Functions, CliError> {
+) -> Result<Compared, CliError> {
+    if let Some(sampled) = SampledFunctions::of(run, [a.1, b.1]) {
+        return Ok(Compared::Sampled(sampled));
+    }
+    [a.0, b.0].into_iter().try_for_each(check_is_virtual)?;
     let sides = [side(a, store, stop)?, side(b, store, stop)?];
     let functions = Functions::of(run, &a.1.phase, &sides);
     if functions.subsystems.is_empty() {
@@ -39,7 +80,7 @@ pub fn compare(
              version of fsdyno built them. Remove them and build them again: fsdyno lab remove, fsdyno lab setup",
         );
     }
-    Ok(functions)
+    Ok(Compared::Exact(functions))
 }
 
 /// The profile of a cell that the store has, or else that of a repeat.

@@ -34,7 +34,9 @@ pub struct WhyArgs {
     pub other: String,
     /// Phase, by its label in the tables [default: all, largest difference first]
     pub phase: Option<String>,
-    /// Print the functions of the kernel that carry the difference (virtual time)
+    /// Print the functions of the kernel that carry the difference
+    ///
+    /// Exact in virtual time. Of a run with `--profile`, from its samples.
     #[arg(long)]
     pub functions: bool,
     /// Write them to a file: .svg, .sleep.svg, .html, .folded or .profile.json

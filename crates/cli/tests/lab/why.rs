@@ -352,3 +352,35 @@ fn the_functions_that_carry_a_difference_are_named_and_the_same_in_every_repeat(
     assert_eq!(output.code, Some(2), "{}", output.err);
     assert!(output.err.contains(".folded"), "{}", output.err);
 }
+
+#[test]
+fn samples_of_the_host_show_the_call_path_in_which_a_contender_spends_its_time() {
+    let test = "samples_of_the_host_show_the_call_path_in_which_a_contender_spends_its_time";
+    if !root_and(&["mkfs.ext4", "dd"], test) {
+        return;
+    }
+    let home = Home::new();
+    let (work, fs) = (home.work().display().to_string(), TWO.join(","));
+    let read = |count| format!("dd if=/dev/zero of=/dev/null bs=1M count={count}");
+    let load = either(&read(4000), &read(800));
+    let (place, exec) = (["--work-dir", &work, "--on", "loop:64M"], ["--exec", &load]);
+    let run = ["run", "--fs", &fs, "--repeats", "3", "--profile"];
+    let output = home.fsdyno(&[&run[..], &place, &exec].concat());
+    if output.code == Some(4) && output.err.contains("leave out --profile") {
+        println!("SKIP samples of the kernel: {test}");
+        return;
+    }
+    assert_eq!(output.code, Some(0), "{}", output.err);
+    let words = ["why", "last", TWO[0], TWO[1], "--functions", "--json"];
+    let output = home.fsdyno(&words);
+    assert_eq!(output.code, Some(0), "{}", output.err);
+    let functions: Value = serde_json::from_str(&output.out).unwrap();
+    let mut all = functions["functions"].as_array().unwrap().iter();
+    let read = all.find(|one| one["function"] == "vfs_read").unwrap();
+    // Whether they are told apart depends on other load of the machine.
+    let samples = [0, 1].map(|side| read["total"][side]["samples"].as_u64().unwrap());
+    assert!(samples[0] > 2 * samples[1], "{read}");
+    assert!(read["total"][0]["share"].as_f64() > Some(0.5), "{read}");
+    let output = home.fsdyno(&["chart", "last", "flame", "--contender", TWO[0]]);
+    assert!(output.out.contains("vfs_read") && output.out.contains("sampled"));
+}

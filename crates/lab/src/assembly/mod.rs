@@ -18,6 +18,7 @@ use fsdyno_host::guard::{Refusal, SaveError};
 use fsdyno_host::image::Scratch;
 use fsdyno_host::journal::{JournalError, Undo};
 use fsdyno_model::{CancelToken, CellRecord, LabChoice, Outcome, Plan};
+use fsdyno_observe::kernel_samples;
 
 /// The inputs from which the labs of a plan are assembled.
 pub struct Assembly<'a> {
@@ -87,6 +88,9 @@ impl Assembly<'_> {
         let (plan, preflight) = (self.plan, &self.preflight);
         devices::require(plan)?;
         preflight.check_places(plan)?;
+        if plan.profile {
+            kernel_samples::check_allowed().map_err(AssemblyError::Missing)?;
+        }
         if let Some(remark) = preflight.images.remark(plan) {
             (self.note)(&remark);
         }

@@ -34,7 +34,7 @@ pub fn document(functions: &Functions, rows: usize) -> Document {
         ("flame", "Kernel blocks by call path", Measure::Blocks),
         ("sleep", "Sleep of processes by call path", Measure::Sleep),
     ] {
-        if let Some(flame) = flame::flame(functions, measure) {
+        if let Some(flame) = flame::flame(&functions.calls, measure) {
             let flame = Section::new(id, heading).with(Block::Flame(flame));
             document
                 .blocks

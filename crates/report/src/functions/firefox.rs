@@ -1,7 +1,7 @@
 //! The profiles of two contenders as JSON of the Firefox profiler: one track for each, and one of their
 //! difference. A sample is a call path, and its weight the number of blocks that it executed itself.
 
-use super::Functions;
+use super::Calls;
 use super::flame::tops;
 use super::subsystems::{OTHER, subsystem};
 use fsdyno_model::profile::Profile as Executors;
@@ -29,9 +29,9 @@ const COLOURS: [CategoryColor; 10] = [
 type Weights = [i32; 2];
 
 /// The JSON. Equal profiles have equal ones.
-pub fn json(functions: &Functions) -> String {
-    let [a, b] = &functions.contenders;
-    let product = format!("fsdyno: {} of {}", functions.phase, functions.run);
+pub fn json(calls: &Calls) -> String {
+    let [a, b] = &calls.contenders;
+    let product = format!("fsdyno: {} of {}", calls.phase, calls.run);
     let epoch = ReferenceTimestamp::from_millis_since_unix_epoch(0.0);
     // A block is a microsecond.
     let interval = SamplingInterval::from_nanos(1000);
@@ -44,7 +44,7 @@ pub fn json(functions: &Functions) -> String {
         (format!("{b} minus {a}"), [-1, 1]),
     ];
     let mut writer = Writer {
-        functions,
+        calls,
         profile,
         categories: BTreeMap::new(),
         blocks: 0,
@@ -54,7 +54,7 @@ pub fn json(functions: &Functions) -> String {
         let thread = writer.profile.add_thread(process, number, begin, true);
         writer.profile.set_thread_name(thread, &name);
         writer.blocks = 0;
-        for top in tops(&functions.tree, &Executors::EXECUTORS[..3]) {
+        for top in tops(&calls.tree, &Executors::EXECUTORS[..3]) {
             writer.add((thread, weights), top, (None, OTHER));
         }
     }
@@ -62,7 +62,7 @@ pub fn json(functions: &Functions) -> String {
 }
 
 struct Writer<'a> {
-    functions: &'a Functions,
+    calls: &'a Calls,
     profile: Profile,
     categories: BTreeMap<&'static str, CategoryHandle>,
     /// The blocks of the track so far: its time.
@@ -78,7 +78,7 @@ impl Writer<'_> {
         (caller, of_caller): (Option<StackHandle>, &'static str),
     ) {
         let (thread, weights) = track;
-        let node = &self.functions.tree.nodes[at];
+        let node = &self.calls.tree.nodes[at];
         let executes = caller.is_none();
         let of_source = subsystem(&node.source).filter(|_| !executes);
         let name = of_source.unwrap_or(of_caller);
@@ -91,7 +91,8 @@ impl Writer<'_> {
         let frame = self.profile.intern_frame(thread, frame);
         let stack = self.profile.intern_stack(thread, caller, frame);
         for (work, weight) in node.own.iter().zip(weights) {
-            let mut left = if weight == 0 { 0 } else { work.blocks };
+            let figure = self.calls.measure.of(work);
+            let mut left = if weight == 0 { 0 } else { figure };
             // The format has 32 bits for the weight of a sample.
             while left > 0 {
                 let part = i32::try_from(left).unwrap_or(i32::MAX);

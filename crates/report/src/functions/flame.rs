@@ -1,10 +1,11 @@
 //! Flame graphs of call paths: of one contender, or of two, as wide as the blocks of both. Also the same
 //! as lines of text for other viewers.
 
-use super::Functions;
-use super::tree::Tree;
+use super::Calls;
+use super::tree::{Tree, in_microseconds};
 use crate::charts::Kind;
 use crate::charts::flame::{Flame, Frame};
+use crate::terms;
 use fsdyno_model::profile::{PathWork, Profile};
 use std::fmt::Write as _;
 
@@ -12,14 +13,17 @@ use std::fmt::Write as _;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Measure {
     Blocks,
+    /// Processor time of a sampled profile, in microseconds.
+    SampledTime,
     /// Of processes.
     Sleep,
 }
 
 impl Measure {
-    fn of(self, work: &PathWork) -> u64 {
+    pub(super) fn of(self, work: &PathWork) -> u64 {
         match self {
             Self::Blocks => work.blocks,
+            Self::SampledTime => work.samples,
             Self::Sleep => work.slept_ns,
         }
     }
@@ -27,14 +31,14 @@ impl Measure {
     /// Who does it.
     fn executors(self) -> &'static [&'static str] {
         match self {
-            Self::Blocks => &Profile::EXECUTORS[..3],
+            Self::Blocks | Self::SampledTime => &Profile::EXECUTORS[..3],
             Self::Sleep => &Profile::EXECUTORS[..1],
         }
     }
 
     fn kind(self) -> Kind {
         match self {
-            Self::Blocks => Kind::Flame,
+            Self::Blocks | Self::SampledTime => Kind::Flame,
             Self::Sleep => Kind::Sleep,
         }
     }
@@ -43,42 +47,52 @@ impl Measure {
     fn names(self) -> [&'static str; 2] {
         match self {
             Self::Blocks => ["functions of the kernel", "blocks"],
+            Self::SampledTime => ["functions of the kernel, sampled", "us"],
             Self::Sleep => ["sleep of processes in the kernel", "ns"],
         }
     }
 }
 
 /// The picture of the difference. None if there is nothing to show.
-pub fn flame(functions: &Functions, measure: Measure) -> Option<Flame> {
-    let contenders = functions.contenders.to_vec();
-    drawn(&functions.tree, measure, &contenders, &functions.phase)
+pub fn flame(calls: &Calls, measure: Measure) -> Option<Flame> {
+    let title = (&*calls.phase, &calls.samples[..]);
+    drawn(&calls.tree, measure, &calls.contenders, title)
 }
 
 /// All pictures of the profiles that the store has of a phase: of each contender, and of the first one
 /// and each other. A contender is its label and the sample with its profile.
 pub fn of_phase(phase: &str, all: &[(String, &Profile)]) -> Vec<Flame> {
+    let timed = all.iter().map(|(label, profile)| {
+        let samples = profile.samples();
+        (label, in_microseconds(profile), samples)
+    });
+    let all: Vec<(&String, Profile, u64)> = timed.collect();
     let mut flames = Vec::new();
-    for measure in [Measure::Blocks, Measure::Sleep] {
-        let mut add = |tree: &Tree, contenders: &[String]| {
-            flames.extend(drawn(tree, measure, contenders, phase));
+    for measure in [Measure::Blocks, Measure::SampledTime, Measure::Sleep] {
+        let mut add = |tree: &Tree, contenders: &[String], samples: &[u64]| {
+            flames.extend(drawn(tree, measure, contenders, (phase, samples)));
         };
-        for (label, profile) in all {
-            add(
-                &Tree::of([profile, &Profile::default()]),
-                std::slice::from_ref(label),
-            );
+        for (label, profile, samples) in &all {
+            let tree = Tree::of([profile, &Profile::default()]);
+            add(&tree, std::slice::from_ref(*label), &[*samples]);
         }
-        if let Some(((first, a), others)) = all.split_first() {
-            for (label, b) in others {
-                add(&Tree::of([a, b]), &[first.clone(), label.clone()]);
+        if let Some(((first, a, of_a), others)) = all.split_first() {
+            for (label, b, of_b) in others {
+                let both = [(*first).clone(), (*label).clone()];
+                add(&Tree::of([a, b]), &both, &[*of_a, *of_b]);
             }
         }
     }
     flames
 }
 
-/// The tree of these contenders, as a picture.
-fn drawn(tree: &Tree, measure: Measure, contenders: &[String], phase: &str) -> Option<Flame> {
+/// The tree of these contenders, as a picture. The title has the phase, and how many samples there are.
+fn drawn(
+    tree: &Tree,
+    measure: Measure,
+    contenders: &[String],
+    (phase, samples): (&str, &[u64]),
+) -> Option<Flame> {
     let sides = contenders.len();
     let tops = tops(tree, measure.executors());
     let mut placing = Placing {
@@ -96,11 +110,17 @@ fn drawn(tree: &Tree, measure: Measure, contenders: &[String], phase: &str) -> O
         }
     }
     let [what, unit] = measure.names();
+    let mut title = format!("{} in {phase}: {what}", contenders.join(" and "));
+    if measure == Measure::SampledTime {
+        let samples = samples.iter().map(|count| terms::grouped(*count));
+        let samples = terms::list(&samples.collect::<Vec<_>>());
+        title += &format!(" ({samples} samples; small differences may be chance)");
+    }
     (!placing.frames.is_empty()).then(|| Flame {
         schema: Flame::SCHEMA,
         name: measure.kind().name().to_owned(),
         kind: measure.kind(),
-        title: format!("{} in {phase}: {what}", contenders.join(" and ")),
+        title,
         unit,
         contenders: contenders.to_vec(),
         total,
@@ -143,28 +163,29 @@ impl Placing<'_> {
     }
 }
 
-/// One line for each call path with blocks of its own: the functions with `;` between them, and the
-/// blocks of both.
-pub fn folded(functions: &Functions) -> String {
+/// One line for each call path with blocks or microseconds of its own: the functions with `;` between them,
+/// and the figures of both.
+pub fn folded(calls: &Calls) -> String {
     let mut lines = String::new();
-    for top in tops(&functions.tree, Measure::Blocks.executors()) {
-        fold(&functions.tree, top, "", &mut lines);
+    for top in tops(&calls.tree, calls.measure.executors()) {
+        fold(calls, top, "", &mut lines);
     }
     lines
 }
 
-fn fold(tree: &Tree, at: usize, above: &str, lines: &mut String) {
+fn fold(calls: &Calls, at: usize, above: &str, lines: &mut String) {
+    let tree = &calls.tree;
     let node = &tree.nodes[at];
     let path = match above {
         "" => node.function.replace(' ', "_"),
         above => format!("{above};{}", node.function),
     };
-    let [a, b] = node.own.map(|work| work.blocks);
+    let [a, b] = node.own.map(|work| calls.measure.of(&work));
     if a + b > 0 {
         let _ = writeln!(lines, "{path} {a} {b}");
     }
     for callee in node.callees.values() {
-        fold(tree, *callee, &path, lines);
+        fold(calls, *callee, &path, lines);
     }
 }
 

@@ -1,9 +1,10 @@
 //! Which functions of the kernel carry the difference between two contenders: their exact profiles,
-//! compared by call path.
+//! compared by call path. [`sampled`] compares those of the host.
 
 pub mod document;
 pub mod firefox;
 pub mod flame;
+pub mod sampled;
 mod stored;
 mod subsystems;
 mod tree;
@@ -13,8 +14,9 @@ pub use stored::flames;
 use crate::terms;
 use crate::why::work::Unit;
 use crate::why::{Two, WhyError, median_sample, place};
+use flame::Measure;
 use fsdyno_model::names::hexadecimal;
-use fsdyno_model::profile::Profile;
+use fsdyno_model::profile::{PathWork, Profile};
 use fsdyno_model::{CellRecord, KernelWork, Nanos, ResultSet, Sample};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -71,6 +73,19 @@ pub struct Functions {
     pub functions: Vec<Function>,
     /// What both trees hold, for pictures.
     #[serde(skip)]
+    pub calls: Calls,
+}
+
+/// The call paths of two contenders, for pictures.
+#[derive(Debug, Clone)]
+pub struct Calls {
+    run: String,
+    contenders: [String; 2],
+    phase: String,
+    /// What is drawn of their work.
+    pub measure: Measure,
+    /// How many samples each has.
+    samples: [u64; 2],
     tree: Tree,
 }
 
@@ -167,6 +182,8 @@ pub struct Repeated<'a> {
     pub at: usize,
     /// The workload and the phase, as a heading.
     pub phase: String,
+    /// The sampled profiles of all its cells, by block.
+    pub sampled: Vec<&'a Profile>,
 }
 
 impl Repeated<'_> {
@@ -283,11 +300,14 @@ impl PhasePlace {
             let at = samples.position(|sample| std::ptr::eq(sample, middle))?;
             Some((record, at))
         })?;
+        let profiles = all.iter().filter_map(|(_, sample)| sample.profile.as_ref());
+        let sampled = profiles.filter(|profile| profile.sampled.is_some());
         Some(Repeated {
             label: terms::printable(&set.run.plan.contenders[contender].label),
             record,
             at,
             phase: self.heading.clone(),
+            sampled: sampled.collect(),
         })
     }
 }
@@ -332,8 +352,15 @@ impl Functions {
             subsystems: tree.subsystems(&Profile::EXECUTORS[..3]),
             work,
             sleeps,
-            functions: tree.functions(&Profile::EXECUTORS[..3]),
-            tree,
+            functions: tree.functions(|work| work.blocks, &Profile::EXECUTORS[..3]),
+            calls: Calls {
+                run: run.to_owned(),
+                contenders: [a.label.clone(), b.label.clone()],
+                phase: phase.to_owned(),
+                measure: Measure::Blocks,
+                samples: [0; 2],
+                tree,
+            },
         }
     }
 
@@ -520,7 +547,20 @@ fn digest(profile: &Profile) -> String {
             Some(caller) => format!("{};{name}", names[caller]),
             None => name.clone(),
         };
-        lines.insert(name.clone(), format!("{:?}", path.own));
+        let PathWork {
+            blocks,
+            samples: _,
+            bytes,
+            requests,
+            sleeps,
+            slept_ns,
+        } = path.own;
+        // Digests that were printed before are the same.
+        let work = format!(
+            "PathWork {{ blocks: {blocks}, bytes: {bytes}, requests: {requests}, sleeps: {sleeps}, slept_ns: \
+             {slept_ns} }}"
+        );
+        lines.insert(name.clone(), work);
         names.push(name);
     }
     let mut hash = Sha256::new();

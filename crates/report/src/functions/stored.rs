@@ -1,5 +1,6 @@
 //! The flame graphs of the profiles that are stored with a run.
 
+use super::tree::joined;
 use super::{PhasePlace, flame};
 use crate::charts::flame::Flame;
 use crate::terms;
@@ -30,9 +31,18 @@ pub fn flames(
             let chosen = contenders.filter(|(_, contender)| takes_contender(&contender.label));
             let profiled = chosen.filter_map(|(at, _)| {
                 let one = place.median_cell(set, at)?;
-                Some((one.label, one.record.samples[one.at].profile.as_ref()?))
+                if one.sampled.is_empty() {
+                    return Some((one.label, one.record.samples[one.at].profile.clone()?));
+                }
+                let whole = joined(one.sampled);
+                let enough = whole.samples() >= Profile::MIN_SAMPLES;
+                enough.then_some((one.label, whole))
             });
-            let profiled: Vec<(String, &Profile)> = profiled.collect();
+            let profiled: Vec<(String, Profile)> = profiled.collect();
+            let profiled: Vec<(String, &Profile)> = profiled
+                .iter()
+                .map(|(label, profile)| (label.clone(), profile))
+                .collect();
             for flame in flame::of_phase(&place.heading, &profiled) {
                 flames.push((workload.name.clone(), phase.label.clone(), flame));
             }

@@ -1,9 +1,10 @@
 //! Two small profiles: `a` unlinks at once, `b` leaves half of it to a worker.
 
+use super::sampled::SampledFunctions;
 use super::*;
 use crate::charts::svg::{Appearance, Theme};
-use fsdyno_model::profile::{CallPath, PathWork};
-use fsdyno_model::{KernelWork, Nanos, Point};
+use fsdyno_model::profile::{CallPath, PathWork, Sampling};
+use fsdyno_model::{Cell, KernelWork, Nanos, Outcome, Point};
 
 /// A profile of call paths with their blocks and sleep.
 fn profile(paths: &[(&str, u64, u64)]) -> Profile {
@@ -195,7 +196,7 @@ fn a_repeat_with_other_counts_is_refused() {
 
 /// The picture in a theme.
 fn drawn(functions: &Functions, measure: flame::Measure, theme: Theme) -> String {
-    let flame = flame::flame(functions, measure).unwrap();
+    let flame = flame::flame(&functions.calls, measure).unwrap();
     let width = 800;
     crate::charts::svg::flame::render(&flame, Appearance { width, theme })
 }
@@ -216,7 +217,7 @@ fn the_picture_names_every_function_with_exact_counts() {
     assert!(sleep.contains("<title>a_unlink: a 2,000 ns (2,000 its own), b 0 (0 its own)</title>"));
     assert!(!sleep.contains("b_worker"), "kernel threads wait for work");
     assert_eq!(
-        flame::folded(&functions).lines().next(),
+        flame::folded(&functions.calls).lines().next(),
         Some("kernel_threads;process_one_work;b_worker 0 700")
     );
 }
@@ -265,7 +266,7 @@ fn one_contender_is_drawn_alone_and_each_other_compared_with_the_first() {
 #[test]
 fn the_firefox_profiler_gets_the_blocks_of_each_and_their_difference() {
     let functions = compared(0).unwrap();
-    let json: serde_json::Value = serde_json::from_str(&firefox::json(&functions)).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&firefox::json(&functions.calls)).unwrap();
     let mut tracks = Vec::new();
     for thread in json["threads"].as_array().unwrap() {
         let weights = thread["samples"]["weight"].as_array().unwrap();
@@ -277,4 +278,138 @@ fn the_firefox_profiler_gets_the_blocks_of_each_and_their_difference() {
     for name in ["process_one_work", "b_worker", "\"journal\""] {
         assert!(text.contains(name), "{name}");
     }
+}
+
+/// A sampled profile of one pass of call paths with their samples.
+fn sampled_profile(paths: &[(&str, u64)]) -> Profile {
+    let paths: Vec<(&str, u64, u64)> = paths.iter().map(|(path, n)| (*path, *n, 0)).collect();
+    let mut profile = profile(&paths);
+    for path in &mut profile.paths {
+        path.own.samples = std::mem::take(&mut path.own.blocks);
+    }
+    profile.sampled = Some(Sampling {
+        hertz: 1000,
+        passes: 1,
+        others: 9,
+        ..Sampling::default()
+    });
+    profile
+}
+
+/// The comparison of these samples of each repeat: of a call that both have, of one of b alone, and of a path
+/// that is equal.
+fn sampled_compared(a: &[[u64; 3]], b: &[[u64; 3]]) -> SampledFunctions {
+    let record = CellRecord {
+        cell: Cell {
+            index: 0,
+            contender: 0,
+            workload: 0,
+            block: 0,
+        },
+        outcome: Outcome::Measured,
+        started_unix_ns: 0,
+        took_ns: Nanos(0),
+        samples: Vec::new(),
+        commands: Vec::new(),
+        effective: Vec::new(),
+        warnings: Vec::new(),
+    };
+    let profiles = |repeats: &[[u64; 3]]| -> Vec<Profile> {
+        let repeats = repeats.iter();
+        let profile = |[unlink, worker, read]: &[u64; 3]| {
+            sampled_profile(&[
+                ("processes;vfs_unlink", *unlink),
+                ("kernel threads;process_one_work;b_worker", *worker),
+                ("processes;vfs_read", *read),
+            ])
+        };
+        repeats.map(profile).collect()
+    };
+    let all = [profiles(a), profiles(b)];
+    let [a, b] = [("a", &all[0]), ("b", &all[1])].map(|(label, profiles)| Repeated {
+        label: label.to_owned(),
+        record: &record,
+        at: 0,
+        phase: "delete".to_owned(),
+        sampled: profiles.iter().collect(),
+    });
+    SampledFunctions::of("run", [&a, &b]).unwrap()
+}
+
+#[test]
+fn samples_tell_only_those_functions_apart_whose_difference_is_not_chance() {
+    let a = [[100, 0, 100], [110, 0, 95], [90, 0, 105]];
+    let b = [[104, 200, 100], [98, 190, 98], [113, 210, 107]];
+    let functions = sampled_compared(&a, &b);
+    assert_eq!(
+        functions.sentences(),
+        [
+            "b takes 2.03 times the processor time of a in delete: 407 ms against 200 ms, sampled (1,220 samples \
+          against 600, 1000 a second on each processor). The largest part that is told apart is in \
+          process_one_work > b_worker and below: +200 ms; 49.2 % (46.4-52.0) of the samples of b, and 0.0 % \
+          (0.0-0.6) of a."
+        ]
+    );
+    let apart = |name: &str| {
+        let mut functions = functions.functions.iter();
+        let one = functions.find(|one| one.function == name).unwrap();
+        (one.own_apart, one.total_apart)
+    };
+    assert_eq!(apart("b_worker"), (true, true));
+    assert_eq!(apart("process_one_work"), (false, true));
+    assert_eq!(apart("vfs_unlink"), (false, false));
+    assert_eq!(functions.functions[0].function, "b_worker");
+    let document = format!("{:?}", sampled::document(&functions, 10));
+    assert!(document.contains("sampled") && document.contains("not told apart"));
+    assert!(!document.contains("exact"), "{document}");
+}
+
+#[test]
+fn a_function_that_varies_from_repeat_to_repeat_is_not_told_apart() {
+    let a = [[100, 0, 100], [100, 0, 100], [100, 0, 100], [100, 0, 100]];
+    let b = [[100, 0, 100], [300, 0, 100], [100, 0, 100], [100, 0, 100]];
+    let functions = sampled_compared(&a, &b);
+    assert!(!functions.apart && functions.functions.iter().all(|one| !one.own_apart));
+    let sentence = &functions.sentences()[0];
+    assert!(
+        sentence.contains("not told apart") && sentence.contains("may be chance"),
+        "{sentence}"
+    );
+}
+
+#[test]
+fn too_few_samples_have_no_shares() {
+    let functions = sampled_compared(&[[14, 0, 15]], &[[100, 100, 100]]);
+    assert!(functions.functions.is_empty() && !functions.apart);
+    assert_eq!(
+        functions.sentences(),
+        [
+            "Too few samples of a in delete for shares: b and a have 300 samples against 29, 1000 a second on each \
+          processor; 30 are needed. Add repeats, or make the phase longer (--scale)."
+        ]
+    );
+    let document = format!("{:?}", sampled::document(&functions, 10));
+    assert!(!document.contains(" % ("), "{document}");
+}
+
+#[test]
+fn pictures_of_samples_have_the_processor_time_of_one_pass() {
+    let functions = sampled_compared(&[[100, 0, 100], [100, 0, 100]], &[[100, 50, 100]]);
+    let flame = flame::flame(&functions.calls, functions.calls.measure).unwrap();
+    // Of two repeats the mean.
+    assert_eq!(
+        (&flame.total[..], flame.unit),
+        (&[200_000, 250_000][..], "us")
+    );
+    assert!(
+        flame.title.contains("sampled (400 and 250 samples;"),
+        "{}",
+        flame.title
+    );
+    assert_eq!(
+        flame::folded(&functions.calls).lines().next(),
+        Some("kernel_threads;process_one_work;b_worker 0 50000")
+    );
+    assert!(firefox::json(&functions.calls).contains("b_worker"));
+    assert!(flame::flame(&functions.calls, flame::Measure::Sleep).is_none());
 }

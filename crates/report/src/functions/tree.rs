@@ -2,6 +2,7 @@
 
 use super::subsystems::{OTHER, subsystem};
 use super::{Callee, Concentrated, Function, Parting, Subsystem};
+use crate::terms;
 use fsdyno_model::profile::{CallPath, PathWork, Profile};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -195,11 +196,11 @@ impl Tree {
         path.pop();
     }
 
-    /// The blocks of each function.
-    pub fn functions(&self, executors: &[&str]) -> Vec<Function> {
+    /// The figure of each function.
+    pub fn functions(&self, figure: fn(&PathWork) -> u64, executors: &[&str]) -> Vec<Function> {
         let mut all: HashMap<&str, Function> = HashMap::new();
         for top in self.executors(executors) {
-            self.sum(top, &mut BTreeSet::new(), &mut all);
+            self.sum(top, figure, &mut BTreeSet::new(), &mut all);
         }
         let mut functions: Vec<Function> = all.into_values().collect();
         functions.sort_by(|a, b| {
@@ -249,6 +250,7 @@ impl Tree {
     fn sum<'a>(
         &'a self,
         at: usize,
+        figure: fn(&PathWork) -> u64,
         above: &mut BTreeSet<&'a str>,
         all: &mut HashMap<&'a str, Function>,
     ) {
@@ -261,13 +263,13 @@ impl Tree {
             total: [0; 2],
         });
         for side in [0, 1] {
-            function.own[side] += node.own[side].blocks;
+            function.own[side] += figure(&node.own[side]);
             if outermost {
-                function.total[side] += node.total[side].blocks;
+                function.total[side] += figure(&node.total[side]);
             }
         }
         for callee in node.callees.values() {
-            self.sum(*callee, above, all);
+            self.sum(*callee, figure, above, all);
         }
         if outermost {
             above.remove(&*node.function);
@@ -275,13 +277,21 @@ impl Tree {
     }
 }
 
-/// Several parts of one phase as one profile.
-pub fn joined(parts: &[Profile]) -> Profile {
+/// Several parts of one phase as one profile, or the sampled profiles of several repeats.
+pub fn joined<'a>(parts: impl IntoIterator<Item = &'a Profile>) -> Profile {
     let mut whole = Profile::default();
     let mut functions: HashMap<(String, String), usize> = HashMap::new();
     let mut paths: HashMap<(Option<usize>, usize), usize> = HashMap::new();
     for part in parts {
         whole.lost += part.lost;
+        if let Some(part) = &part.sampled {
+            let whole = whole.sampled.get_or_insert_default();
+            whole.hertz = part.hertz;
+            whole.passes += part.passes;
+            whole.elapsed_ns.0 += part.elapsed_ns.0;
+            whole.others += part.others;
+            whole.profiler += part.profiler;
+        }
         let mut places = Vec::with_capacity(part.paths.len());
         for path in &part.paths {
             let name = &part.functions[path.function];
@@ -306,4 +316,15 @@ pub fn joined(parts: &[Profile]) -> Profile {
         }
     }
     whole
+}
+
+/// The same profile with microseconds of processor time in a pass in the place of samples.
+pub fn in_microseconds(profile: &Profile) -> Profile {
+    let mut timed = profile.clone();
+    if let Some(sampling) = &profile.sampled {
+        for path in &mut timed.paths {
+            path.own.samples = terms::whole(sampling.time_ns(path.own.samples) / 1e3);
+        }
+    }
+    timed
 }

@@ -31,7 +31,8 @@ pub enum NoHistory {
     /// The selected cells have no profile.
     #[error(
         "the selected runs have no profile: fsdyno why RUN A B PHASE --functions, or fsdyno compare RUN RUN \
-         --functions PHASE, measures and stores them, in virtual time"
+         --functions PHASE, measures and stores them, in virtual time; on this machine fsdyno run --profile \
+         samples, and a profile needs 30 samples"
     )]
     NoProfiles,
     /// No profile has the function.
@@ -58,6 +59,8 @@ pub struct Collector {
     labels: BTreeSet<String>,
     phases: BTreeSet<String>,
     without_commit: BTreeSet<String>,
+    /// Runs whose profiles are sampled, where the first one is exact, or the other way.
+    other_profiles: BTreeSet<String>,
     /// Warnings about work that is not what the runs should measure.
     warnings: Vec<String>,
 }
@@ -72,6 +75,7 @@ impl Collector {
             labels: BTreeSet::new(),
             phases: BTreeSet::new(),
             without_commit: BTreeSet::new(),
+            other_profiles: BTreeSet::new(),
             warnings: Vec::new(),
         }
     }
@@ -115,10 +119,18 @@ impl Collector {
                 }
                 let figures = found.entry((at, workload, sample.phase)).or_default();
                 let metric = self.selection.metric();
+                let mut followed = metric.definition().is_none().then(|| metric.clone());
                 if let Some(reading) = metric.read(sample) {
-                    self.unit = (reading.unit.to_owned(), reading.better);
+                    let unit = (reading.unit.to_owned(), reading.better);
+                    // Blocks of exact profiles and times of sampled ones are not one series.
+                    let is_first = self.unit.1 == Better::Neither;
+                    if metric.function().is_some() && !is_first && self.unit != unit {
+                        self.other_profiles.insert(run.id.clone());
+                        followed = None;
+                    } else {
+                        self.unit = unit;
+                    }
                 }
-                let followed = metric.definition().is_none().then(|| metric.clone());
                 for name in FigureName::all().chain(followed) {
                     if let Some(figure) = name.value(sample) {
                         figures.entry(name).or_default().push(figure);
@@ -224,6 +236,14 @@ impl Collector {
             let names: Vec<String> = self.without_commit.iter().cloned().collect();
             warnings.push(format!(
                 "{} left out, because the commit is unknown: {}",
+                terms::count(names.len(), "run"),
+                names.join(", ")
+            ));
+        }
+        if !self.other_profiles.is_empty() {
+            let names: Vec<String> = self.other_profiles.iter().cloned().collect();
+            warnings.push(format!(
+                "{} left out, because profiles that are sampled are not compared with exact ones: {}",
                 terms::count(names.len(), "run"),
                 names.join(", ")
             ));

@@ -11,6 +11,7 @@ use crate::document::{
 use crate::terms::{self, amount};
 use fsdyno_model::Better;
 use fsdyno_model::figures::NANOSECONDS;
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
@@ -101,8 +102,19 @@ fn lead(history: &History) -> Text {
     text.into()
 }
 
+/// What is followed, as a part of a sentence.
+fn about(history: &History) -> Cow<'static, str> {
+    match history.metric.function() {
+        Some((function, all)) if history.unit == NANOSECONDS => {
+            let below = if all { " and of all that it calls" } else { "" };
+            format!("the sampled processor time of {function}{below}").into()
+        }
+        _ => history.metric.about(),
+    }
+}
+
 fn legend(history: &History) -> Text {
-    let mut text = format!("Medians of {}. ", history.metric.about());
+    let mut text = format!("Medians of {}. ", about(history));
     let margins = |exact: bool| {
         let series = history.series.iter().filter(move |one| one.exact == exact);
         let margins: BTreeSet<String> = series.map(|one| terms::percent(one.margin)).collect();

@@ -41,8 +41,9 @@ pub enum NoChart {
     },
     /// The run has no profiles.
     #[error(
-        "the run {run} has no profile of the selected contenders and phases, or no process slept. fsdyno why \
-         {run} A B PHASE --functions measures and stores profiles of A and B, in virtual time"
+        "the run {run} has no profile of the selected contenders and phases, or no process slept, or it has fewer \
+         than 30 samples. fsdyno why {run} A B PHASE --functions measures and stores profiles of A and B, in \
+         virtual time; on this machine fsdyno run --profile samples"
     )]
     NoProfile { run: String },
     /// The selection has no figures.

@@ -300,6 +300,7 @@ fn profiled() -> ResultSet {
                 path(Some(1), 2, 500 * u64::from(contender)),
             ],
             lost: 0,
+            sampled: None,
         });
     }
     set

@@ -1,7 +1,7 @@
 //! Histories of several runs: points, steps, the counters that moved with them, and every format.
 
 use crate::fixture;
-use fsdyno_model::profile::{CallPath, PathWork, Profile};
+use fsdyno_model::profile::{CallPath, PathWork, Profile, Sampling};
 use fsdyno_model::{DeviceUse, DiskTime, FigureName, ModelDisk, ResultSet};
 use fsdyno_report::charts::svg::{Appearance, Theme, render};
 use fsdyno_report::history::{By, Collector, History, NoHistory, Selection, SeriesHistory, charts};
@@ -261,6 +261,7 @@ fn the_blocks_of_a_function_have_a_history_in_the_runs_with_its_profile() {
             sources: vec![String::new(); 3],
             paths: vec![path(None, 0, 7)],
             lost: 0,
+            sampled: None,
         };
         if let Some(blocks) = blocks {
             profile.paths.push(path(Some(0), 1, blocks));
@@ -268,13 +269,11 @@ fn the_blocks_of_a_function_have_a_history_in_the_runs_with_its_profile() {
         }
         set.cells[0].samples[0].profile = Some(profile);
     }
-    let followed = |function, all| {
-        let selection = Selection {
-            metric: Some(FigureName::of_function(function, all)),
-            ..Selection::default()
-        };
-        history(&sets, selection)
+    let selection_of = |function, all| Selection {
+        metric: Some(FigureName::of_function(function, all)),
+        ..Selection::default()
     };
+    let followed = |function, all| history(&sets, selection_of(function, all));
     let figures = |history: &History| -> Vec<(String, f64)> {
         let [ext4] = &history.series[..] else {
             panic!("{history:?}");
@@ -306,7 +305,30 @@ fn the_blocks_of_a_function_have_a_history_in_the_runs_with_its_profile() {
         figures(&all),
         [at("6.1.3", 111.0), at("6.9.0", 161.0), at("6.12.1", 0.0)]
     );
-    let error = followed("ext4_rmdir", false).unwrap_err().to_string();
+    // A sampled profile is not compared with exact ones.
+    let profile = sets[2].cells[0].samples[0].profile.as_mut().unwrap();
+    profile.sampled = Some(Sampling {
+        hertz: 1000,
+        passes: 2,
+        ..Sampling::default()
+    });
+    for path in &mut profile.paths {
+        path.own.samples = std::mem::take(&mut path.own.blocks);
+    }
+    let exact = history(&sets, selection_of("ext4_mkdir", false)).unwrap();
+    assert_eq!(exact.runs, 2);
+    let warning = exact.warnings.iter().find(|one| one.contains("sampled"));
+    assert!(warning.is_some(), "{:?}", exact.warnings);
+    let alone = history(&sets[2..], selection_of("ext4_mkdir", false)).unwrap();
+    assert_eq!(
+        (&*alone.unit, alone.series[0].points[0].figure),
+        ("ns", 75e6)
+    );
+    assert!(
+        text(&alone, Format::Terminal, 80).contains("the sampled processor time of ext4_mkdir")
+    );
+    let error = history(&sets[..2], selection_of("ext4_rmdir", false));
+    let error = error.unwrap_err().to_string();
     assert!(error.contains("has the function `ext4_rmdir`"), "{error}");
     for set in &mut sets {
         set.cells[0].samples[0].profile = None;

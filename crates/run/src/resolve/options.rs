@@ -391,6 +391,16 @@ settings! {
               help_heading = MEASUREMENT)]
         pub trace: Option<bool> = false;
 
+        /// Sample the kernel in each phase, for `chart` and `why --functions` (root)
+        ///
+        /// The call stacks of the kernel, 997 times a second on each processor of the host, in the
+        /// processes of the phase and in kernel threads. Phases take up to 3 % longer. In virtual time
+        /// profiles are exact, and need no option: `fsdyno why RUN A B PHASE --functions`.
+        #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true,
+              default_missing_value = "true", hide_possible_values = true,
+              help_heading = MEASUREMENT)]
+        pub profile: Option<bool> = false;
+
         /// Fill file systems before the workload: 90%, 0%,95% or 90%:fragmented
         ///
         /// Each contender is measured at each fill. `:fragmented` divides the free space into small
@@ -477,6 +487,7 @@ impl RunOptions {
             verify: self.verify.unwrap_or_default(),
             check: self.check.unwrap_or_default(),
             trace: self.trace.unwrap_or_default(),
+            profile: self.profile.unwrap_or_default(),
             robust: self.robust.unwrap_or_default(),
             user_code: self.user_code,
             count_extents: extents.is_counted(),

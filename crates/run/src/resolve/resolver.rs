@@ -90,10 +90,29 @@ pub fn resolve(options: &RunOptions, catalogue: &Catalogue) -> Result<Plan, Reso
         ..Plan::new(contenders, workloads)
     };
     let plan = settings.into_plan(resolved);
+    if plan.profile && plan.contenders.iter().any(|one| !one.lab.is_host()) {
+        return Err(layers.wrong("profile")(not_sampled(&plan)));
+    }
     if plan.robust {
         variants::check(&plan).map_err(layers.wrong("robust"))?;
     }
     Ok(plan)
+}
+
+/// The error of a plan whose kernels are not sampled, because they are not that of this machine.
+fn not_sampled(plan: &Plan) -> ConfigError {
+    let (message, help) = if plan.in_virtual_time() {
+        (
+            "no kernel is sampled in virtual time: profiles are exact there",
+            "leave it out, and ask after the run: fsdyno why RUN A B PHASE --functions",
+        )
+    } else {
+        (
+            "only the kernel of this machine is sampled, and not those of guests and other machines",
+            "leave it out, or measure on this machine: --lab host",
+        )
+    };
+    ConfigError::wrong(message, help)
 }
 
 /// The phases that contenders skip because their file systems do not support them. At least one

@@ -2,7 +2,7 @@
 //! The tests of the store and the fuzz target `store_rows` use them.
 
 use fsdyno_model::disk_use::{Causes, Tallied, Work};
-use fsdyno_model::profile::{CallPath, PathWork, Profile};
+use fsdyno_model::profile::{CallPath, PathWork, Profile, Sampling};
 use fsdyno_model::provenance::DeviceFacts;
 use fsdyno_model::{
     Better, Bytes, CacheEvidence, CacheLoss, CacheState, Cell, CellRecord, ClassCount,
@@ -130,6 +130,7 @@ pub(crate) fn plan() -> Plan {
         check: false,
         count_extents: true,
         trace: true,
+        profile: true,
         adaptive: Some(fsdyno_model::Adaptive {
             precision: 0.005,
             most: 40,
@@ -326,6 +327,7 @@ pub(crate) fn profile() -> Profile {
         function: usize::from(caller.is_some()),
         own: PathWork {
             blocks,
+            samples: 2 * blocks,
             slept_ns: 3 * blocks,
             ..PathWork::default()
         },
@@ -335,6 +337,13 @@ pub(crate) fn profile() -> Profile {
         sources: vec![String::new(), "fs/ext4/namei".to_owned()],
         paths: vec![path(None, 0), path(Some(0), 7), path(Some(1), 5)],
         lost: 1,
+        sampled: Some(Sampling {
+            hertz: 997,
+            passes: 2,
+            elapsed_ns: Nanos(3_000_000),
+            others: 4,
+            profiler: 5,
+        }),
     }
 }
 

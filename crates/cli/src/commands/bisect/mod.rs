@@ -11,7 +11,7 @@ pub use args::BisectArgs;
 
 use crate::commands::jobs::compile_jobs;
 use crate::commands::left_out::note_left_out;
-use crate::commands::profiling;
+use crate::commands::profiling::{self, Compared};
 use crate::commands::run::{check_early, plan_error};
 use crate::exit::{CliError, Code};
 use crate::output;
@@ -320,7 +320,9 @@ fn functions(
     let run = format!("{} and {}", runs[0], runs[1]);
     let pair = [(&sets[0], &one), (&sets[1], &other)];
     match profiling::compare(&run, pair, here.store, here.stop) {
-        Ok(functions) => Ok(functions_text(&functions)),
+        Ok(Compared::Exact(functions)) => Ok(functions_text(&functions)),
+        // A search measures without --profile.
+        Ok(Compared::Sampled(_)) => Ok(String::new()),
         Err(error) if error.code == Code::Interrupted => Err(error),
         Err(error) => Ok(format!(
             "The functions that changed are not known: {error}\n"

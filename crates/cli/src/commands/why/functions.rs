@@ -1,7 +1,7 @@
 //! `why --functions`: compares the profiles of two cells of a run.
 
 use super::WhyArgs;
-use crate::commands::profiling;
+use crate::commands::profiling::{self, Compared};
 use crate::commands::rendering::options;
 use crate::exit::CliError;
 use crate::output;
@@ -9,7 +9,7 @@ use fsdyno_host::signals;
 use fsdyno_model::ResultSet;
 use fsdyno_report::charts::svg::{self, Appearance, Theme};
 use fsdyno_report::functions::flame::Measure;
-use fsdyno_report::functions::{Functions, firefox, flame, repeated};
+use fsdyno_report::functions::{firefox, flame, repeated};
 use fsdyno_report::{Format, Options};
 use std::path::Path;
 
@@ -17,20 +17,22 @@ use std::path::Path;
 const WIDTH: u32 = 1220;
 
 /// What a file of the functions holds.
-type Picture = fn(&Functions) -> Result<Vec<u8>, CliError>;
+type Picture = fn(&Compared) -> Result<Vec<u8>, CliError>;
 
 /// The files by the ends of their names.
 const PICTURES: [(&str, Picture); 5] = [
     (".sleep.svg", |functions| {
         flame_graph(functions, Measure::Sleep)
     }),
-    (".svg", |functions| flame_graph(functions, Measure::Blocks)),
+    (".svg", |functions| {
+        flame_graph(functions, functions.calls().measure)
+    }),
     (".html", page),
     (".folded", |functions| {
-        Ok(flame::folded(functions).into_bytes())
+        Ok(flame::folded(functions.calls()).into_bytes())
     }),
     (".profile.json", |functions| {
-        Ok(firefox::json(functions).into_bytes())
+        Ok(firefox::json(functions.calls()).into_bytes())
     }),
 ];
 
@@ -40,7 +42,6 @@ pub fn functions(args: &WhyArgs, set: &ResultSet, store: &Path) -> Result<(), Cl
     let file = file.transpose()?;
     let existing = output::existing(args.force);
     output::check(args.output.as_deref(), existing)?;
-    profiling::check_is_virtual(set)?;
     let labels = [args.one.as_str(), args.other.as_str()];
     let pair = repeated(set, labels, args.phase.as_deref()).map_err(CliError::usage)?;
     let stop = signals::cancel_token()?;
@@ -54,8 +55,7 @@ pub fn functions(args: &WhyArgs, set: &ResultSet, store: &Path) -> Result<(), Cl
         long: args.long,
         ..options(false, false)
     };
-    let bytes = fsdyno_report::render_functions(&functions, format, &options);
-    output::coloured(&bytes.map_err(CliError::usage)?)
+    output::coloured(&functions.render(format, &options)?)
 }
 
 fn picture(path: &Path) -> Result<Picture, CliError> {
@@ -70,10 +70,13 @@ fn picture(path: &Path) -> Result<Picture, CliError> {
     })
 }
 
-fn flame_graph(functions: &Functions, measure: Measure) -> Result<Vec<u8>, CliError> {
-    let flame = flame::flame(functions, measure);
-    let flame =
-        flame.ok_or_else(|| CliError::failure("no process slept: there is nothing to draw"))?;
+fn flame_graph(functions: &Compared, measure: Measure) -> Result<Vec<u8>, CliError> {
+    let flame = flame::flame(functions.calls(), measure);
+    let flame = flame.ok_or_else(|| {
+        CliError::failure(
+            "there is nothing to draw: no process slept, or no sleep is known (--profile samples none)",
+        )
+    })?;
     let appearance = Appearance {
         width: WIDTH,
         theme: Theme::Page,
@@ -81,7 +84,6 @@ fn flame_graph(functions: &Functions, measure: Measure) -> Result<Vec<u8>, CliEr
     Ok(svg::flame::render(&flame, appearance).into_bytes())
 }
 
-fn page(functions: &Functions) -> Result<Vec<u8>, CliError> {
-    fsdyno_report::render_functions(functions, Format::Html, &options(false, false))
-        .map_err(CliError::failure)
+fn page(functions: &Compared) -> Result<Vec<u8>, CliError> {
+    functions.render(Format::Html, &options(false, false))
 }

@@ -38,6 +38,8 @@ pub(super) fn plan_of_cell(plan: &Plan, cell: Cell) -> (Plan, Cell) {
         check,
         count_extents,
         trace,
+        // Only the host is sampled.
+        profile: _,
         extent_floor,
         guest: _,
         disk,

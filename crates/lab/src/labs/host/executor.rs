@@ -26,6 +26,7 @@ use fsdyno_model::step::shell_line;
 use fsdyno_model::{
     CancelToken, Daemon, Failure, Mark, ModelDisk, Nanos, PhasePlan, Step, Warning, WarningKind,
 };
+use fsdyno_observe::kernel_samples::KernelSampler;
 use fsdyno_observe::quiesce::{self, Windows};
 use fsdyno_observe::tracing::Tracing;
 use std::fs::Permissions;
@@ -89,6 +90,8 @@ pub(super) struct HostExecutor<'a, 'n> {
     pub(super) probes: Option<&'a Mutex<Probes>>,
     /// Counts the work of the kernel, and charges it.
     pub(super) counter: Option<&'a mut fsdyno_observe::kernel_work::WorkCounter>,
+    /// Samples the kernel in this phase.
+    pub(super) sampler: Option<KernelSampler>,
     /// Whether extents were counted after the previous phase.
     pub(super) counted: bool,
     /// Its turn, if it runs together with other cells.
@@ -133,6 +136,7 @@ impl<'a, 'n> HostExecutor<'a, 'n> {
             work_dir: WorkDir::new(PathBuf::new()),
             virtual_time: false,
             probes: None,
+            sampler: None,
             counter: None,
             counted: false,
             turn: None,

@@ -23,6 +23,7 @@ use fsdyno_model::{
     Nanos, Observed, PhasePlan, Point, Probe, Sample, Warning, WarningKind, guest_kernel_time,
 };
 use fsdyno_observe::counters::{self, BlockCounters, MachineCpu, Surroundings};
+use fsdyno_observe::kernel_samples::KernelSampler;
 use fsdyno_observe::kernel_work::{UserCharge, WorkCounter};
 use fsdyno_observe::tracing;
 use rustix::thread::clock_nanosleep_absolute;
@@ -61,6 +62,7 @@ pub(super) fn measure(
         Some(_) => None,
         None => probe(executor, job, &evidence),
     };
+    executor.sampler = sampler(executor, job)?;
     let Pass {
         measured,
         machine,
@@ -68,6 +70,9 @@ pub(super) fn measure(
         kernel,
         observed,
     } = all_passes(executor, job, number, turns.as_ref())?;
+    let profile = executor.sampler.take().map(KernelSampler::profile);
+    let profile = profile.transpose();
+    let profile = profile.map_err(|why| executor.notes.halt(why, None))?;
     let mut sample = Sample {
         phase: number,
         label: phase.label.clone(),
@@ -96,7 +101,7 @@ pub(super) fn measure(
         kernel,
         observed,
         probe,
-        profile: None,
+        profile,
         warnings: measured.warnings,
     };
     sample.fragmentation = fragmentation::after(executor, job, phase)?;
@@ -109,6 +114,15 @@ pub(super) fn measure(
     }
     executor.notes.sample(sample);
     Ok(())
+}
+
+/// Samples the kernel in a phase if the plan requests it. The run was refused if it could not.
+fn sampler(
+    executor: &HostExecutor<'_, '_>,
+    job: &Job<'_>,
+) -> Result<Option<KernelSampler>, CellEnd> {
+    let opened = job.plan.profile.then(KernelSampler::open).transpose();
+    opened.map_err(|why| executor.notes.halt(why, None))
 }
 
 /// The speed of the machine now.
@@ -293,6 +307,7 @@ fn timed(
     let mut below = executor.below.as_deref_mut();
     let mut kernel_time_before = None;
     let mut counting = Counting::new(executor.counter.take());
+    let sampler = &mut executor.sampler;
     let mut mark = |point| {
         let mark = Mark {
             phase: number,
@@ -310,6 +325,9 @@ fn timed(
         if let (Point::Begins, Some(below)) = (point, &mut below) {
             // If the phase has several parts, the first one.
             kernel_time_before = kernel_time_before.or_else(|| below.kernel_time().ok());
+        }
+        if let (Point::Begins, Some(sampler)) = (point, sampler.as_mut()) {
+            sampler.begin();
         }
     };
     let request = measure::Request {
@@ -340,6 +358,9 @@ fn timed(
         && job.touches_files()
     {
         durable.0 = durable.0.saturating_add(executor.make_durable()?.0);
+    }
+    if let Some(sampler) = &mut executor.sampler {
+        sampler.end();
     }
     let (counter, kernel) = counting.end();
     executor.counter = counter;

@@ -38,6 +38,9 @@ pub(super) fn why_not(
     if plan.disk.is_some() {
         return Some("a model disk is served for one contender at a time".to_owned());
     }
+    if plan.profile {
+        return Some("--profile samples one contender at a time".to_owned());
+    }
     if plan.trace {
         return Some("--trace records one contender at a time".to_owned());
     }
@@ -170,6 +173,7 @@ mod tests {
         for (plan, words) in [
             (plan(&["tmpfs", &directory]), "is a directory"),
             (with(|plan| plan.trace = true), "--trace"),
+            (with(|plan| plan.profile = true), "--profile"),
             (
                 with(|plan| plan.cell_budget = Some(Nanos(1))),
                 "--cell-budget",

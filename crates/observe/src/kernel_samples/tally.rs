@@ -1,0 +1,357 @@
+//! Counts samples by call stack, and makes a profile of them.
+
+use super::HERTZ;
+use super::processes::{Kind, Processes};
+use super::symbols::Symbols;
+use fsdyno_model::profile::{CallPath, PathWork, Profile, Sampling};
+use perf_event::data::Record;
+use std::collections::{BTreeMap, HashMap};
+
+/// Larger numbers in a stack are marks of its parts, and no addresses
+/// (`include/uapi/linux/perf_event.h`, `PERF_CONTEXT_MAX`).
+const MARKS: u64 = u64::MAX - 4095;
+
+/// The idle process.
+const IDLE: u32 = 0;
+
+/// How a process or a kernel thread comes to its work: in no path, as in exact profiles.
+const WAY_IN: [&str; 12] = [
+    "entry_SYSCALL_64_after_hwframe",
+    "do_syscall_64",
+    "x64_sys_call",
+    "ret_from_fork_asm",
+    "ret_from_fork",
+    "kthread",
+    "el0t_64_sync",
+    "el0t_64_sync_handler",
+    "el0_svc",
+    "do_el0_svc",
+    "el0_svc_common",
+    "invoke_syscall",
+];
+
+/// How the names of functions begin that are called by an interrupt of a device.
+const INTERRUPTS: [&str; 4] = [
+    "asm_sysvec_",
+    "asm_common_interrupt",
+    "el1h_64_irq",
+    "el0t_64_irq",
+];
+
+/// Samples by the stack of the kernel.
+#[derive(Debug)]
+pub struct Tally {
+    processes: Processes,
+    stacks: HashMap<Stack, u64>,
+    /// Samples of programs that are not of the phase.
+    others: u64,
+    /// Samples of the thread that reads the rings.
+    of_profiler: u64,
+    /// That thread.
+    pub profiler: u32,
+    pub lost: u64,
+    /// When a processor was throttled, by the number of its ring.
+    throttled: HashMap<u64, u64>,
+}
+
+/// Who executes, and the addresses of the functions, the last called one first.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Stack {
+    executor: Executor,
+    addresses: Box<[u64]>,
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+enum Executor {
+    /// A process in the kernel.
+    Process,
+    /// A program outside of the kernel.
+    UserCode(String),
+    KernelThread,
+    Idle,
+}
+
+impl Tally {
+    pub fn new(processes: Processes) -> Self {
+        Self {
+            processes,
+            stacks: HashMap::new(),
+            others: 0,
+            of_profiler: 0,
+            profiler: u32::MAX,
+            lost: 0,
+            throttled: HashMap::new(),
+        }
+    }
+
+    /// Adds a record of a ring.
+    pub fn add(&mut self, record: Record<'_>) {
+        match record {
+            Record::Fork(one) if one.pid == one.tid => self.processes.begin(one.pid, one.ppid),
+            Record::Comm(one) if one.pid == one.tid => {
+                let name = String::from_utf8_lossy(&one.comm);
+                let name = name.trim_end_matches('\0').to_owned();
+                self.processes.name(one.pid, name);
+            }
+            Record::Lost(one) => self.lost += one.lost,
+            Record::LostSamples(one) => self.lost += one.lost,
+            Record::Throttle(one) => {
+                self.throttled.insert(one.id, one.time);
+            }
+            Record::Unthrottle(one) => {
+                if let Some(since) = self.throttled.remove(&one.id) {
+                    let time = u128::from(one.time.saturating_sub(since));
+                    let lost = time * u128::from(HERTZ) / 1_000_000_000;
+                    self.lost += u64::try_from(lost).unwrap_or(u64::MAX);
+                }
+            }
+            Record::Sample(one) => {
+                if let (Some(process), Some(thread)) = (one.pid(), one.tid()) {
+                    self.sample((process, thread), one.callchain().unwrap_or_default());
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn sample(&mut self, (process, thread): (u32, u32), stack: &[u64]) {
+        let addresses = stack.iter().copied().filter(|address| *address < MARKS);
+        let addresses: Box<[u64]> = addresses.collect();
+        if thread == self.profiler {
+            self.of_profiler += 1;
+            return;
+        }
+        let executor = match self.processes.kind(process) {
+            _ if process == IDLE => Executor::Idle,
+            Kind::KernelThread => Executor::KernelThread,
+            Kind::OfPhase if addresses.is_empty() => {
+                Executor::UserCode(self.processes.name_of(process).to_owned())
+            }
+            Kind::OfPhase => Executor::Process,
+            Kind::Other => {
+                self.others += 1;
+                return;
+            }
+        };
+        let stack = Stack {
+            executor,
+            addresses,
+        };
+        *self.stacks.entry(stack).or_default() += 1;
+    }
+
+    /// The profile, without its times.
+    pub fn profile(&self, symbols: &Symbols) -> Profile {
+        // Equal samples give an equal profile.
+        let mut sums: BTreeMap<Vec<String>, u64> = BTreeMap::new();
+        for (stack, samples) in &self.stacks {
+            if let Some(path) = path(stack, symbols) {
+                *sums.entry(path).or_default() += samples;
+            }
+        }
+        let mut tree = Tree::default();
+        for (path, samples) in sums {
+            tree.add(path, samples);
+        }
+        let mut profile = tree.profile;
+        profile.lost = self.lost;
+        profile.sampled = Some(Sampling {
+            others: self.others,
+            profiler: self.of_profiler,
+            ..Sampling::default()
+        });
+        profile
+    }
+}
+
+/// The names of a call path, from who executes. None for an idle processor.
+fn path(stack: &Stack, symbols: &Symbols) -> Option<Vec<String>> {
+    let addresses = stack.addresses.iter().enumerate();
+    // An address of a caller is that after its call, which may be of the next function.
+    let names = addresses.map(|(at, address)| symbols.name(address - u64::from(at > 0)));
+    let names: Vec<&str> = names.rev().collect();
+    let is_interrupt = |name: &&str| INTERRUPTS.iter().any(|start| name.starts_with(start));
+    let [processes, kernel_threads, interrupts] = [0, 1, 2].map(|at| Profile::EXECUTORS[at]);
+    let (executor, names) = match (names.iter().position(is_interrupt), &stack.executor) {
+        (Some(at), _) => (interrupts, &names[at..]),
+        (None, Executor::Idle) => return None,
+        (None, Executor::KernelThread) => (kernel_threads, &names[..]),
+        (None, Executor::Process) => (processes, &names[..]),
+        (None, Executor::UserCode(program)) => {
+            let program = program.replace(|c: char| c.is_control() || c == ';', "?");
+            return Some(vec![
+                processes.to_owned(),
+                format!("user code of {program}"),
+            ]);
+        }
+    };
+    let work = names.iter().filter(|name| !WAY_IN.contains(*name));
+    let path = [executor].into_iter().chain(work.copied());
+    Some(path.map(str::to_owned).collect())
+}
+
+/// A profile that grows.
+#[derive(Default)]
+struct Tree {
+    profile: Profile,
+    functions: HashMap<String, usize>,
+    children: HashMap<(Option<usize>, usize), usize>,
+}
+
+impl Tree {
+    fn add(&mut self, path: Vec<String>, samples: u64) {
+        let profile = &mut self.profile;
+        let mut caller = None;
+        for name in path {
+            let function = *self.functions.entry(name).or_insert_with_key(|name| {
+                profile.functions.push(name.clone());
+                profile.sources.push(String::new());
+                profile.functions.len() - 1
+            });
+            caller = Some(*self.children.entry((caller, function)).or_insert_with(|| {
+                profile.paths.push(CallPath {
+                    caller,
+                    function,
+                    own: PathWork::default(),
+                });
+                profile.paths.len() - 1
+            }));
+        }
+        if let Some(last) = caller {
+            profile.paths[last].own.samples += samples;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{new_processes, sampler};
+    use super::*;
+    use perf_event::data::endian::Native;
+    use perf_event::data::parse::{ParseConfig, Parser};
+
+    const SAMPLE: u32 = 9;
+    const FORK: u32 = 7;
+    const COMM: u32 = 3;
+    const LOST: u32 = 2;
+
+    const SYMBOLS: &str = "\
+1000 T do_syscall_64
+2000 T vfs_unlink
+3000 t a_unlink
+4000 T asm_sysvec_call
+5000 T handle_softirqs
+6000 T kthread
+7000 T worker
+8000 T idle
+";
+
+    /// A record as the kernel writes it.
+    fn record(kind: u32, body: &[&[u8]]) -> Vec<u8> {
+        let body = body.concat();
+        let size = u16::try_from(8 + body.len()).unwrap();
+        let mut bytes = kind.to_ne_bytes().to_vec();
+        bytes.extend([0, 0]);
+        bytes.extend(size.to_ne_bytes());
+        bytes.extend(body);
+        bytes
+    }
+
+    fn sample(process: u32, thread: u32, stack: &[u64]) -> Vec<u8> {
+        let mut body = [process.to_ne_bytes(), thread.to_ne_bytes()].concat();
+        body.extend((stack.len() as u64).to_ne_bytes());
+        body.extend(stack.iter().flat_map(|address| address.to_ne_bytes()));
+        record(SAMPLE, &[&body, &0_u64.to_ne_bytes()])
+    }
+
+    fn add(tally: &mut Tally, bytes: &[u8]) {
+        let attributes = match u32::from_ne_bytes(bytes[..4].try_into().unwrap()) {
+            SAMPLE | LOST => *sampler(0).attrs(),
+            _ => *new_processes(0).attrs(),
+        };
+        let config = ParseConfig::<Native>::from(attributes);
+        tally.add(Parser::new(bytes, config).parse().unwrap());
+    }
+
+    fn paths(profile: &Profile) -> Vec<(String, u64)> {
+        let mut names: Vec<String> = Vec::new();
+        let mut found = Vec::new();
+        for path in &profile.paths {
+            let name = &profile.functions[path.function];
+            let name = match path.caller {
+                Some(caller) => format!("{};{name}", names[caller]),
+                None => name.clone(),
+            };
+            if path.own.samples > 0 {
+                found.push((name.clone(), path.own.samples));
+            }
+            names.push(name);
+        }
+        found
+    }
+
+    #[test]
+    fn samples_are_counted_by_who_executes_and_by_call_path() {
+        let mut tally = Tally::new(Processes::of(40, vec![(40, 1, "fsdyno".to_owned())]));
+        tally.profiler = 44;
+        let word = |number: u32| number.to_ne_bytes();
+        let fork = |pid: u32, ppid: u32| {
+            let ids = [pid, ppid, pid, ppid].map(word).concat();
+            record(FORK, &[&ids, &0_u64.to_ne_bytes()])
+        };
+        let kernel = (-128_i64).cast_unsigned();
+        tally.processes.begin(30, 2);
+        add(&mut tally, &fork(41, 40));
+        let name = [&word(41)[..], &word(41), b"cp\0\0\0\0\0\0"].concat();
+        add(&mut tally, &record(COMM, &[&name]));
+        // The last instruction of vfs_unlink is the call.
+        let unlink = [kernel, 0x3004, 0x3000, 0x1010];
+        add(&mut tally, &sample(41, 41, &unlink));
+        add(&mut tally, &sample(40, 43, &unlink));
+        add(&mut tally, &sample(41, 41, &[]));
+        add(&mut tally, &sample(30, 30, &[kernel, 0x7001, 0x6001]));
+        let interrupted = [kernel, 0x5001, 0x4001, 0x3010, 0x2001];
+        add(&mut tally, &sample(41, 41, &interrupted));
+        add(&mut tally, &sample(0, 0, &[kernel, 0x5001, 0x4001, 0x8001]));
+        add(&mut tally, &sample(0, 0, &[kernel, 0x8001]));
+        add(&mut tally, &sample(50, 50, &unlink));
+        add(&mut tally, &sample(40, 44, &unlink));
+        add(&mut tally, &record(LOST, &[&[0; 8], &7_u64.to_ne_bytes()]));
+        let symbols = Symbols::parse(SYMBOLS).unwrap();
+        let profile = tally.profile(&symbols);
+        let expected = [
+            ("interrupts;asm_sysvec_call;handle_softirqs", 2),
+            ("kernel threads;worker", 1),
+            ("processes;user code of cp", 1),
+            ("processes;vfs_unlink;a_unlink", 2),
+        ];
+        assert_eq!(paths(&profile), expected.map(|(a, b)| (a.to_owned(), b)));
+        assert_eq!((profile.samples(), profile.lost), (6, 7));
+        let sampled = profile.sampled.unwrap();
+        assert_eq!((sampled.others, sampled.profiler), (1, 1));
+        profile.check().unwrap();
+    }
+
+    #[test]
+    fn the_time_in_which_a_processor_was_throttled_is_lost() {
+        let mut tally = Tally::new(Processes::default());
+        let throttle = |kind: u32, time: u64| {
+            let body = [time, 5, 5].map(u64::to_ne_bytes).concat();
+            record(kind, &[&body])
+        };
+        add(&mut tally, &throttle(5, 1_000_000_000));
+        add(&mut tally, &throttle(6, 2_000_000_000));
+        assert_eq!(tally.lost, u64::from(HERTZ));
+    }
+
+    #[test]
+    fn a_name_of_a_program_cannot_break_a_path() {
+        let stack = Stack {
+            executor: Executor::UserCode("a;b\n".to_owned()),
+            addresses: Box::default(),
+        };
+        let symbols = Symbols::parse(SYMBOLS).unwrap();
+        let path = path(&stack, &symbols).unwrap();
+        assert_eq!(path[1], "user code of a?b?");
+    }
+}
