@@ -737,7 +737,7 @@ mod tests {
         let mut old = [0; BLOCK];
         life.content((number, 0), block * BLOCK as u64, &mut old);
         let file = fs::OpenOptions::new().write(true).open(path(DATABASE));
-        pwrite(&file.unwrap(), &old, block * BLOCK as u64).unwrap();
+        pwrite(file.unwrap(), &old, block * BLOCK as u64).unwrap();
         // The log without what was appended, a note with other bytes, and one that is gone.
         let log = fs::OpenOptions::new().write(true).open(path(LOG)).unwrap();
         log.set_len(LOG_LENGTH).unwrap();

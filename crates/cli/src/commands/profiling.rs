@@ -18,9 +18,9 @@ use std::sync::PoisonError;
 /// The profiles of two cells, compared.
 pub enum Compared {
     /// In virtual time.
-    Exact(Functions),
+    Exact(Box<Functions>),
     /// On the host.
-    Sampled(SampledFunctions),
+    Sampled(Box<SampledFunctions>),
 }
 
 impl Compared {
@@ -69,7 +69,7 @@ pub fn compare(
     stop: &CancelToken,
 ) -> Result<Compared, CliError> {
     if let Some(sampled) = SampledFunctions::of(run, [a.1, b.1]) {
-        return Ok(Compared::Sampled(sampled));
+        return Ok(Compared::Sampled(Box::new(sampled)));
     }
     [a.0, b.0].into_iter().try_for_each(check_is_virtual)?;
     let sides = [side(a, store, stop)?, side(b, store, stop)?];
@@ -80,7 +80,7 @@ pub fn compare(
              version of fsdyno built them. Remove them and build them again: fsdyno lab remove, fsdyno lab setup",
         );
     }
-    Ok(Compared::Exact(functions))
+    Ok(Compared::Exact(Box::new(functions)))
 }
 
 /// The profile of a cell that the store has, or else that of a repeat.

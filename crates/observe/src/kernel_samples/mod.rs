@@ -315,12 +315,12 @@ mod tests {
             names.clone().any(|name| name == "user code of sh"),
             "{names:?}"
         );
-        let [_, samples] = profile.of_function(READS, |work| work.samples);
-        let sampled = samples as f64 / f64::from(HERTZ);
+        let [_, count] = profile.of_function(READS, |work| work.samples);
+        let counted = count as f64 / f64::from(HERTZ);
         // A virtual machine that is paused has fewer samples.
         assert!(
-            (0.6..1.2).contains(&(sampled / time)),
-            "{sampled} s of {time} s"
+            (0.6..1.2).contains(&(counted / time)),
+            "{counted} s of {time} s"
         );
     }
 

@@ -114,7 +114,10 @@ fn drawn(
     if measure == Measure::SampledTime {
         let samples = samples.iter().map(|count| terms::grouped(*count));
         let samples = terms::list(&samples.collect::<Vec<_>>());
-        title += &format!(" ({samples} samples; small differences may be chance)");
+        let _ = write!(
+            title,
+            " ({samples} samples; small differences may be chance)"
+        );
     }
     (!placing.frames.is_empty()).then(|| Flame {
         schema: Flame::SCHEMA,

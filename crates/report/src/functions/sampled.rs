@@ -468,9 +468,10 @@ pub fn table(functions: &SampledFunctions, with_callees: bool, rows: usize) -> T
         let (apart, [a, b]) = of(&one);
         let difference = b.time_ns - a.time_ns;
         let sign = if difference < 0.0 { "-" } else { "+" };
-        let difference = match apart {
-            true => format!("{sign}{}", time(difference.abs())),
-            false => "not told apart".to_owned(),
+        let difference = if apart {
+            format!("{sign}{}", time(difference.abs()))
+        } else {
+            "not told apart".to_owned()
         };
         let cells = [
             a.show(),

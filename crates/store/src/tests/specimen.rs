@@ -88,11 +88,7 @@ pub(crate) fn plan() -> Plan {
                 },
                 handicap_permille: 50,
                 lab: LabChoice::Uml,
-                kernel: Some(fsdyno_model::ContenderKernel {
-                    name: "v6.12".into(),
-                    program: fsdyno_model::KernelChoice::File("/k/linux".into()),
-                    source: Some("git:/srv/linux#abc".into()),
-                }),
+                kernel: Some(kernel()),
                 gives_up: Some("old data".into()),
             },
             Contender {
@@ -152,6 +148,14 @@ pub(crate) fn plan() -> Plan {
         }),
         contents: [("tar:/srv/a b.tar".to_owned(), content())].into(),
         ..Plan::new(Vec::new(), Vec::new())
+    }
+}
+
+fn kernel() -> fsdyno_model::ContenderKernel {
+    fsdyno_model::ContenderKernel {
+        name: "v6.12".into(),
+        program: fsdyno_model::KernelChoice::File("/k/linux".into()),
+        source: Some("git:/srv/linux#abc".into()),
     }
 }
 

@@ -294,15 +294,7 @@ fn timed(
     let dataset = dataset.map_err(|e| executor.notes.halt(e.to_string(), e.errno()))?;
     let facts = dataset.facts();
     let user_charge = user_charge(executor, job)?;
-    let user_work = user_charge.as_ref().map(|(charge, prices)| {
-        UserWork::new(|bytes| {
-            let time = prices.search(bytes);
-            if time.0 > 0 {
-                charge.charge(time)?;
-            }
-            Ok(time)
-        })
-    });
+    let user_work = user_charge.as_ref().map(user_work);
     let (marks, disks) = (&mut *executor.marks, &mut executor.disks);
     let mut below = executor.below.as_deref_mut();
     let mut kernel_time_before = None;
@@ -326,8 +318,8 @@ fn timed(
             // If the phase has several parts, the first one.
             kernel_time_before = kernel_time_before.or_else(|| below.kernel_time().ok());
         }
-        if let (Point::Begins, Some(sampler)) = (point, sampler.as_mut()) {
-            sampler.begin();
+        if point == Point::Begins {
+            sampler.iter_mut().for_each(KernelSampler::begin);
         }
     };
     let request = measure::Request {
@@ -359,17 +351,14 @@ fn timed(
     {
         durable.0 = durable.0.saturating_add(executor.make_durable()?.0);
     }
-    if let Some(sampler) = &mut executor.sampler {
-        sampler.end();
-    }
+    executor.sampler.iter_mut().for_each(KernelSampler::end);
     let (counter, kernel) = counting.end();
     executor.counter = counter;
     if let Some(serving) = &service {
         serving.add_time(&mut measured);
     }
-    measured
-        .figures
-        .extend(kernel_time(executor, kernel_time_before, measured.passes));
+    let kernel_time = kernel_time(executor, kernel_time_before, measured.passes);
+    measured.figures.extend(kernel_time);
     let kernel = kernel.map_err(|error| {
         let message = format!("cannot read or charge the kernel's work: {error}");
         executor.notes.halt(message, error.raw_os_error())
@@ -523,6 +512,17 @@ fn user_charge(
         executor.notes.halt(message, error.raw_os_error())
     })?;
     Ok(charge.map(|charge| (charge, prices)))
+}
+
+/// Charges the bytes that the workers search.
+fn user_work((charge, prices): &(UserCharge, Prices)) -> UserWork<'_> {
+    UserWork::new(|bytes| {
+        let time = prices.search(bytes);
+        if time.0 > 0 {
+            charge.charge(time)?;
+        }
+        Ok(time)
+    })
 }
 
 /// The result of a phase, the counters of machine and devices, and the work of the kernel.
