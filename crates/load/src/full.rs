@@ -29,6 +29,9 @@ pub const USER: User = User {
 
 const BLOCK: usize = 4096;
 
+/// A write that fails may have changed a part of a block.
+const SECTOR: usize = 512;
+
 /// The bytes of a write call.
 const PIECE: usize = 128 << 10;
 
@@ -339,7 +342,14 @@ impl FullLife {
             let at = block * BLOCK as u64;
             let mut content = [0; BLOCK];
             self.content((number, 1), at, &mut content);
-            calling("write", uninterrupted(|| pwrite(&file, &content, at))).map(drop)
+            match calling("write", uninterrupted(|| pwrite(&file, &content, at)))? {
+                BLOCK => Ok(()),
+                // What follows a short write would have failed.
+                _ => Err(Failed {
+                    call: "write",
+                    errno: Errno::NOSPC,
+                }),
+            }
         });
         let done = written.and_then(|()| calling("fdatasync", uninterrupted(|| fdatasync(&file))));
         if let Some(one) = self.of(DATABASE) {
@@ -550,18 +560,22 @@ impl FullLife {
         let wrong = known.allowed.iter().map(|(version, length)| {
             let all = (0..length.div_ceil(BLOCK as u64)).zip(found.chunks(BLOCK));
             let mut wrong = all.filter(|(block, bytes)| {
-                let is = |version| {
+                let right = |version| {
                     let mut right = [0; BLOCK];
                     let at = block * BLOCK as u64;
                     self.content((known.number, version), at, &mut right[..bytes.len()]);
-                    right.starts_with(bytes)
+                    right
                 };
-                let old = is(*version);
-                if known.overwritten.contains(block) {
-                    !is(1) && (known.must_be_new || !old)
-                } else {
-                    !old
-                }
+                let is_overwritten = known.overwritten.contains(block);
+                let old = right(*version);
+                let new = if is_overwritten { right(1) } else { old };
+                let sectors = bytes
+                    .chunks(SECTOR)
+                    .zip(old.chunks(SECTOR).zip(new.chunks(SECTOR)));
+                !sectors.into_iter().all(|(found, (old, new))| {
+                    let may_be_old = !(is_overwritten && known.must_be_new);
+                    new.starts_with(found) || (may_be_old && old.starts_with(found))
+                })
             });
             (*length == found.len() as u64).then(|| wrong.next().map(|(block, _)| block))
         });
