@@ -1,5 +1,7 @@
 //! Errors and exit codes. Every error has one clear message and a documented exit code.
 
+use fsdyno_guests::kernels::GitError;
+use fsdyno_host::command::CommandError;
 use fsdyno_store::StoreError;
 use std::fmt;
 use std::process::ExitCode;
@@ -31,6 +33,16 @@ pub enum Code {
 }
 
 impl Code {
+    /// The code of an error of git; `otherwise` for one of a repository.
+    pub fn of_git(error: &GitError, otherwise: Self) -> Self {
+        match error {
+            GitError::NoRevision { .. } => Self::Usage,
+            GitError::Run(_) | GitError::Command(CommandError::NotFound { .. }) => Self::Missing,
+            GitError::Command(CommandError::Stopped { .. }) => Self::Interrupted,
+            _ => otherwise,
+        }
+    }
+
     /// Success, or failure of a check that ran to its end.
     pub fn ok_if(passed: bool) -> Self {
         if passed { Self::Ok } else { Self::Failure }
@@ -95,5 +107,19 @@ impl From<StoreError> for CliError {
 impl From<std::io::Error> for CliError {
     fn from(error: std::io::Error) -> Self {
         Self::failure(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_git_that_the_user_ended_is_an_interruption_and_no_failure() {
+        let of = |error| Code::of_git(&GitError::Command(error), Code::Failure);
+        let command = "git rev-list".to_owned();
+        assert_eq!(of(CommandError::Stopped { command }), Code::Interrupted);
+        let (program, path) = ("git".to_owned(), "/bin".to_owned());
+        assert_eq!(of(CommandError::NotFound { program, path }), Code::Missing);
     }
 }

@@ -6,7 +6,7 @@ use crate::args::percent;
 use crate::exit::{CliError, Code};
 use crate::output;
 use clap::Args;
-use fsdyno_guests::kernels::{GitError, Repository};
+use fsdyno_guests::kernels::Repository;
 use fsdyno_model::FigureName;
 use fsdyno_report::charts::Picture;
 use fsdyno_report::history::{self, By, Collector, Selection};
@@ -133,8 +133,5 @@ fn commits(repo: Option<&Path>) -> Result<Vec<String>, CliError> {
         return Ok(Vec::new());
     };
     let commits = Repository::open(repo).and_then(|repo| repo.parents_first());
-    commits.map_err(|error| match error {
-        GitError::Run(_) => CliError::new(Code::Missing, error),
-        error => CliError::usage(error),
-    })
+    commits.map_err(|error| CliError::new(Code::of_git(&error, Code::Usage), error))
 }

@@ -109,7 +109,12 @@ impl SetupError {
 
     /// Whether the user cancelled.
     pub fn is_stopped(&self) -> bool {
-        matches!(self, Self::Build(BuildError::Stopped))
+        matches!(
+            self,
+            Self::Build(BuildError::Stopped)
+                | Self::Command(CommandError::Stopped { .. })
+                | Self::Git(GitError::Command(CommandError::Stopped { .. }))
+        )
     }
 }
 

@@ -317,9 +317,5 @@ impl Machine for Here<'_> {
 }
 
 pub fn git_error(error: GitError) -> CliError {
-    match error {
-        GitError::NoRevision { .. } => CliError::usage(error),
-        GitError::Run(_) => CliError::new(Code::Missing, error),
-        error => CliError::failure(error),
-    }
+    CliError::new(Code::of_git(&error, Code::Failure), error)
 }

@@ -5,7 +5,7 @@ use super::setup::BuildScreen;
 use crate::commands::jobs::compile_jobs;
 use crate::exit::{CliError, Code};
 use crate::output;
-use fsdyno_guests::kernels::{GitError, Kernels, NamedSource, TreeOrder, build};
+use fsdyno_guests::kernels::{Kernels, NamedSource, TreeOrder, build};
 use fsdyno_host::signals;
 use std::os::unix::ffi::OsStrExt;
 
@@ -13,10 +13,9 @@ pub fn build_all(args: &BuildArgs) -> Result<Code, CliError> {
     let stop = signals::cancel_token()?;
     let mut sources: Vec<NamedSource> = Vec::new();
     for source in &args.sources {
-        let named = source.all().map_err(|error| match error {
-            GitError::NoRevision { .. } => CliError::usage(format!("{source}: {error}")),
-            GitError::Run(_) => CliError::new(Code::Missing, error),
-            error => CliError::failure(format!("{source}: {error}")),
+        let named = source.all().map_err(|error| {
+            let code = Code::of_git(&error, Code::Failure);
+            CliError::new(code, format!("{source}: {error}"))
         })?;
         if named.is_empty() {
             return Err(CliError::usage(format!(
