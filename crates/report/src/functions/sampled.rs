@@ -16,6 +16,9 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The confidence level of the printed intervals, and of all statements that functions differ together.
 const LEVEL: f64 = 0.95;
 
+/// With fewer repeats of one contender nothing is told apart: how much it varies is not known.
+const MIN_REPEATS: usize = 3;
+
 /// With fewer samples of both a function is not tested.
 const MIN_TESTED: u64 = 30;
 
@@ -222,7 +225,12 @@ impl SampledFunctions {
         let enough = sides
             .iter()
             .all(|side| side.samples >= Profile::MIN_SAMPLES);
-        let functions = if enough { tested(&counts) } else { Vec::new() };
+        let varied = sides.iter().all(|side| side.repeats >= MIN_REPEATS);
+        let functions = if enough {
+            tested(&counts, varied)
+        } else {
+            Vec::new()
+        };
         let [time_a, time_b] = counts.each_ref().map(Counts::whole_time);
         let mut compared = Self {
             schema: Self::SCHEMA,
@@ -231,7 +239,7 @@ impl SampledFunctions {
             phase: pair[0].phase.clone(),
             hertz: counts[0].whole.sampled.map_or(0, |one| one.hertz),
             sides,
-            apart: enough && differ(time_a, time_b),
+            apart: enough && varied && differ(time_a, time_b),
             functions,
             most: None,
             calls: Calls {
@@ -332,6 +340,10 @@ impl SampledFunctions {
             None if self.functions.iter().any(|one| one.own_apart) => {
                 "No call path has most of the difference.".to_owned()
             }
+            None if self.sides.iter().any(|side| side.repeats < MIN_REPEATS) => format!(
+                "Fewer than {MIN_REPEATS} repeats do not show how much they vary, so no functions are told \
+                 apart."
+            ),
             None => "No functions are told apart: their differences may be chance.".to_owned(),
         };
         vec![format!("{first} {second}")]
@@ -371,8 +383,9 @@ fn time(ns: f64) -> String {
     Nanos(terms::whole(ns)).to_string()
 }
 
-/// All functions. The level of the tests is shared by all of them (Bonferroni).
-fn tested(counts: &[Counts; 2]) -> Vec<SampledFunction> {
+/// All functions. The level of the tests is shared by all of them (Bonferroni). None is told apart if
+/// it is not known how much they vary.
+fn tested(counts: &[Counts; 2], varied: bool) -> Vec<SampledFunction> {
     let of_both = counts.iter().flat_map(|one| &one.repeats);
     let names: BTreeSet<&String> = of_both.flat_map(BTreeMap::keys).collect();
     let is_tested = |name: &str, kind| {
@@ -385,7 +398,7 @@ fn tested(counts: &[Counts; 2]) -> Vec<SampledFunction> {
     let level = 1.0 - (1.0 - LEVEL) / tests.max(1) as f64;
     let apart = |name: &str, kind| {
         let [a, b] = counts.each_ref().map(|one| one.time_of(name, kind, level));
-        is_tested(name, kind) && differ(a, b)
+        varied && is_tested(name, kind) && differ(a, b)
     };
     let of = |name: &String| {
         let estimates = |kind| counts.each_ref().map(|one| one.estimate(name, kind));

@@ -378,6 +378,16 @@ fn a_function_that_varies_from_repeat_to_repeat_is_not_told_apart() {
 }
 
 #[test]
+fn one_repeat_tells_nothing_apart() {
+    let functions = sampled_compared(&[[100, 0, 100]], &[[100, 400, 100]]);
+    assert!(!functions.apart);
+    let apart = |one: &sampled::SampledFunction| one.own_apart || one.total_apart;
+    assert!(!functions.functions.iter().any(apart));
+    let sentence = &functions.sentences()[0];
+    assert!(sentence.contains("Fewer than 3 repeats"), "{sentence}");
+}
+
+#[test]
 fn too_few_samples_have_no_shares() {
     let functions = sampled_compared(&[[14, 0, 15]], &[[100, 100, 100]]);
     assert!(functions.functions.is_empty() && !functions.apart);
