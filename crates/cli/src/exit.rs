@@ -37,8 +37,18 @@ impl Code {
     pub fn of_git(error: &GitError, otherwise: Self) -> Self {
         match error {
             GitError::NoRevision { .. } => Self::Usage,
-            GitError::Run(_) | GitError::Command(CommandError::NotFound { .. }) => Self::Missing,
-            GitError::Command(CommandError::Stopped { .. }) => Self::Interrupted,
+            GitError::Run(_) => Self::Missing,
+            GitError::Command(error) => Self::of_command(error, otherwise),
+            GitError::Failed { .. } => otherwise,
+        }
+    }
+
+    /// The code of a program that did not run to its end; `otherwise` for other reasons than that it is
+    /// missing or the user ended it.
+    pub fn of_command(error: &CommandError, otherwise: Self) -> Self {
+        match error {
+            CommandError::NotFound { .. } => Self::Missing,
+            CommandError::Stopped { .. } => Self::Interrupted,
             _ => otherwise,
         }
     }

@@ -15,7 +15,6 @@ use args::{LabCommand, ShellArgs};
 use fsdyno_guests::GuestError;
 use fsdyno_guests::kernels::{self, KernelError};
 use fsdyno_guests::uml::UmlError;
-use fsdyno_host::command::CommandError;
 use fsdyno_host::probe::probe;
 use fsdyno_host::{signals, ssh};
 use fsdyno_lab::preflight::DEFAULT_SCRATCH;
@@ -103,11 +102,9 @@ pub fn guest_code(error: &GuestLabError) -> Code {
             GuestError::Kernel(KernelError::NoFile { .. })
             | GuestError::Uml(UmlError::NoVersion { .. }),
         ) => Code::Usage,
-        GuestLabError::Guest(GuestError::Uml(UmlError::Run { cause, .. })) => match cause {
-            CommandError::NotFound { .. } => Code::Missing,
-            CommandError::Stopped { .. } => Code::Interrupted,
-            _ => Code::Failure,
-        },
+        GuestLabError::Guest(GuestError::Uml(UmlError::Run { cause, .. })) => {
+            Code::of_command(cause, Code::Failure)
+        }
         GuestLabError::Stopped => Code::Interrupted,
         _ => Code::Failure,
     }

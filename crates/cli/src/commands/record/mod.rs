@@ -188,6 +188,9 @@ fn failed(error: SessionError) -> CliError {
         SessionError::Command(CommandError::NotFound { .. }) | SessionError::NoEbpf(_) => {
             CliError::new(Code::Missing, format!("{error}. {ELSEWHERE}"))
         }
+        SessionError::Command(ref cause) => {
+            CliError::new(Code::of_command(cause, Code::Failure), error)
+        }
         SessionError::Strace => CliError::failure(format!("{error}. {ELSEWHERE}")),
         SessionError::Process { .. }
         | SessionError::Tree { .. }
