@@ -106,7 +106,7 @@ pub struct FullDisk {
     pub refused_with: String,
     /// The speed of filling.
     pub speed: Vec<FillSpeed>,
-    /// Why it cannot be mounted while it is full, if so.
+    /// Why it cannot be mounted after it was filled, if so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unmountable: Option<String>,
     /// What the user did then.
@@ -124,6 +124,9 @@ pub struct FullDisk {
     pub lost_first: Option<String>,
     /// The files that are damaged or gone after an error of a later sync.
     pub unsynced: u64,
+    /// Whether the checker found nothing; none if there is none, or it did not run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clean: Option<bool>,
     /// The complaint of the checker.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub complaint: Option<String>,
@@ -148,6 +151,11 @@ impl FullDisk {
     /// What came of an action; none if it was not tried.
     pub fn outcome(&self, action: FullAction) -> Option<&ActionOutcome> {
         self.actions.iter().find(|one| one.action == action)
+    }
+
+    /// Whether its files were compared at the end.
+    pub fn is_verified(&self) -> bool {
+        self.crashed.is_none() && self.unmountable.is_none()
     }
 
     /// Whether data are lost or out of reach, nothing can be deleted, or the kernel stopped.

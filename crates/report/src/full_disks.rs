@@ -99,21 +99,19 @@ fn lead(tests: &FaultTests) -> Vec<String> {
         }
         named.is_empty()
     };
-    let complete = [
-        say(
-            &|life| life.lost > 0,
-            "Files that were synced are damaged or gone",
-        ),
-        say(&|life| life.crashed.is_some(), "The kernel crashed or hung"),
-        say(
-            &|life| life.unmountable.is_some(),
-            "Cannot be mounted any more once full",
-        ),
-    ];
+    let kept = say(
+        &|life| life.lost > 0,
+        "Files that were synced are damaged or gone",
+    );
+    say(&|life| life.crashed.is_some(), "The kernel crashed or hung");
+    say(
+        &|life| life.unmountable.is_some(),
+        "Cannot be mounted any more after it was full",
+    );
     say(&|life| life.complaint.is_some(), "The checker complains");
     let deletes = say(
         &fails(FullAction::Delete),
-        "No file can be deleted once full",
+        "Files cannot be deleted once full",
     );
     let returns = say(
         &|life| {
@@ -121,7 +119,7 @@ fn lead(tests: &FaultTests) -> Vec<String> {
                 && life.room_after_seconds.is_none()
                 && !fails(FullAction::Delete)(life)
         },
-        "No room even after a fifth of the files is deleted",
+        "No room even with up to a fifth of the files deleted",
     );
     let [first, ..] = FullDisk::DELETED;
     say(
@@ -141,7 +139,8 @@ fn lead(tests: &FaultTests) -> Vec<String> {
         &fails(FullAction::Overwrite),
         "A database cannot overwrite its own blocks",
     );
-    if !tests.tests.is_empty() && complete.iter().all(|none| *none) {
+    let mut all = tests.tests.iter().flat_map(|test| &test.full);
+    if kept && !tests.tests.is_empty() && all.all(FullDisk::is_verified) {
         let room = if deletes && returns {
             ", and deleting files made room"
         } else {
@@ -222,16 +221,18 @@ fn rows(tests: &FaultTests) -> Vec<Row> {
         ));
     }
     words.push(("room after deleting", Box::new(room)));
-    words.push(("synced files lost", Box::new(|life| number(life.lost))));
+    words.push(("synced files lost", Box::new(|life| lost(life, life.lost))));
     words.push((
         "unsynced files lost",
-        Box::new(|life| number(life.unsynced)),
+        Box::new(|life| lost(life, life.unsynced)),
     ));
     words.push((
         "checker",
-        Box::new(|life| match life.complaint {
-            None => "clean".to_owned(),
-            Some(_) => "COMPLAINS".to_owned(),
+        Box::new(|life| {
+            let word = life
+                .clean
+                .map_or("", |clean| if clean { "clean" } else { "COMPLAINS" });
+            word.to_owned()
         }),
     ));
     rows.extend(
@@ -285,8 +286,10 @@ fn room(life: &FullDisk) -> String {
     format!("{} %{when}", life.deleted_percent)
 }
 
-fn number(count: u64) -> String {
+/// A number of lost files; empty if the files were not compared.
+fn lost(life: &FullDisk, count: u64) -> String {
     match count {
+        _ if !life.is_verified() => String::new(),
         0 => "none".to_owned(),
         count => terms::grouped(count),
     }
@@ -319,12 +322,7 @@ fn details(tests: &FaultTests) -> Vec<String> {
 
 /// Every life, for CSV.
 pub fn figures(tests: &FaultTests) -> Table {
-    let words = [
-        "refused by",
-        "space of deleted files",
-        "checker",
-        "first lost",
-    ];
+    let words = ["refused by", "room after deleting", "checker", "first lost"];
     let columns = [
         "seed",
         "size",

@@ -483,34 +483,28 @@ static SOURCES: [Source; 22] = [
         "fault",
         "A fault of one disk below one contender, and what came of it.",
         Rows::OfParts("fault-tests", "faults"),
-        &[
-            ("tests", "text", "part.record", "`fault_tests.id`"),
-            (
-                "contender",
-                "text",
-                "part.document ->> '$.contender'",
-                "the label of the contender",
-            ),
-            PLACE,
-        ],
+        &OF_TESTS,
         || schema_for!(InjectedFault),
     ),
     source(
         "full_disk",
         "The life of one contender on full disks.",
         Rows::OfParts("fault-tests", "full"),
-        &[
-            ("tests", "text", "part.record", "`fault_tests.id`"),
-            (
-                "contender",
-                "text",
-                "part.document ->> '$.contender'",
-                "the label of the contender",
-            ),
-            PLACE,
-        ],
+        &OF_TESTS,
         || schema_for!(FullDisk),
     ),
+];
+
+/// The columns that name a result of tests with faulty or full disks.
+const OF_TESTS: [Key; 3] = [
+    ("tests", "text", "part.record", "`fault_tests.id`"),
+    (
+        "contender",
+        "text",
+        "part.document ->> '$.contender'",
+        "the label of the contender",
+    ),
+    PLACE,
 ];
 
 /// The columns of `figure` that `sample` does not have.

@@ -1,9 +1,27 @@
 //! Faults of disks: what is known of file systems with and without checksums of data. Without the
 //! lab kernel, the tests are skipped by name.
 
-use crate::support::{Home, have, lab_kernel};
+use crate::support::{Home, Printed, have, lab_kernel};
 use serde_json::Value;
 use std::collections::BTreeSet;
+use std::path::Path;
+
+/// What `lose` prints in guests of this kernel.
+fn lose(home: &Home, kernel: &Path, words: &[&str]) -> Printed {
+    let (work, kernel) = (
+        home.work().display().to_string(),
+        kernel.display().to_string(),
+    );
+    let guests = [
+        "--work-dir",
+        &work,
+        "--guest-memory",
+        "256M",
+        "--guest-kernel",
+        &kernel,
+    ];
+    home.fsdyno(&[&["lose"][..], words, &guests, &["--json"]].concat())
+}
 
 /// The faults of a contender.
 fn of(tests: &Value, contender: &str) -> Vec<Value> {
@@ -25,23 +43,8 @@ fn only_checksums_of_data_notice_flipped_data_and_only_a_mirror_repairs_them() {
         return;
     }
     let home = Home::new();
-    let path = |path: &std::path::Path| path.display().to_string();
-    let (work, kernel) = (path(&home.work()), path(&kernel));
     let lose = |contenders: &str| {
-        let printed = home.fsdyno(&[
-            "lose",
-            "--fs",
-            contenders,
-            "--draws",
-            "3",
-            "--work-dir",
-            &work,
-            "--guest-memory",
-            "256M",
-            "--guest-kernel",
-            &kernel,
-            "--json",
-        ]);
+        let printed = lose(&home, &kernel, &["--fs", contenders, "--draws", "3"]);
         let tests: Value = serde_json::from_str(&printed.out).expect(&printed.err);
         (printed, tests)
     };
@@ -87,24 +90,9 @@ fn a_power_cut_takes_unsynced_work_and_only_xfs_breaks_saves_by_rename() {
         return;
     }
     let home = Home::new();
-    let path = |path: &std::path::Path| path.display().to_string();
-    let (work, kernel) = (path(&home.work()), path(&kernel));
     let lose = |contenders: &str| {
-        home.fsdyno(&[
-            "lose",
-            "power",
-            "--fs",
-            contenders,
-            "--draws",
-            "2",
-            "--work-dir",
-            &work,
-            "--guest-memory",
-            "256M",
-            "--guest-kernel",
-            &kernel,
-            "--json",
-        ])
+        let words = ["power", "--fs", contenders, "--draws", "2"];
+        lose(&home, &kernel, &words)
     };
     let printed = lose("ext4,xfs,btrfs@mirror2");
     assert_eq!(printed.code, Some(0), "{}", printed.err);
@@ -148,26 +136,9 @@ fn on_a_full_disk_no_synced_file_is_lost_and_deleting_makes_room() {
         return;
     }
     let home = Home::new();
-    let path = |path: &std::path::Path| path.display().to_string();
-    let (work, kernel) = (path(&home.work()), path(&kernel));
     let lose = |contenders: &str, size: &str| {
-        home.fsdyno(&[
-            "lose",
-            "full",
-            "--fs",
-            contenders,
-            "--draws",
-            "1",
-            "--size",
-            size,
-            "--work-dir",
-            &work,
-            "--guest-memory",
-            "256M",
-            "--guest-kernel",
-            &kernel,
-            "--json",
-        ])
+        let words = ["full", "--fs", contenders, "--draws", "1", "--size", size];
+        lose(&home, &kernel, &words)
     };
     let printed = lose("ext4,btrfs", "160M");
     assert_eq!(printed.code, Some(0), "{}", printed.err);

@@ -184,12 +184,12 @@ impl<'a> TestedFilesystem<'a> {
         corrected_by(self.recipe.repair(&self.devices))
     }
 
-    /// Runs the checker of the unmounted file system; returns its complaint.
-    pub(super) fn check(&self) -> Option<String> {
+    /// Runs the checker of the unmounted file system. None if it has none; the error is the complaint.
+    pub(super) fn check(&self) -> Option<Result<(), String>> {
         let check = self
             .recipe
             .check_for(self.contender, &self.devices, &self.target)?;
-        program(&check.step, check.clean).err()
+        Some(program(&check.step, check.clean).map(drop))
     }
 
     /// Reads and repairs all blocks of the mounted file system, if it can; returns the complaint.
@@ -328,14 +328,9 @@ fn recover(
             mounted.unmount()?;
         }
     }
-    let check = tested
-        .recipe
-        .check_for(contender, &tested.devices, &tested.target);
-    if let Some(Check { step, clean }) = check {
-        let found = program(&step, clean).err();
-        recovery.clean = Some(found.is_none());
-        recovery.found = found;
-    }
+    let checked = tested.check();
+    recovery.clean = checked.as_ref().map(Result::is_ok);
+    recovery.found = checked.and_then(Result::err);
     Ok((recovery, work))
 }
 

@@ -238,7 +238,7 @@ impl Line {
     ) -> io::Result<Result<(), String>> {
         let audits = trial == Some(Trial::Audit);
         if audits {
-            report.audit = tested.check();
+            report.audit = tested.check().and_then(Result::err);
         }
         let ready = self.before_mount(tested, repair)?;
         let mounted = ready.and_then(|corrected_by| {

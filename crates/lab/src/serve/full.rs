@@ -42,28 +42,18 @@ fn life(contender: &Contender, seed: u64, place: &Path) -> Result<FullDisk, Stri
     let owned = fs::create_dir(&root).and_then(|()| chown(&root, Some(USER.uid), Some(USER.gid)));
     owned.map_err(|error| format!("{}: {error}", root.display()))?;
     let mut life = FullLife::new(seed);
-    let text = |error: io::Error| error.to_string();
-    let fill = as_user(|| life.fill(&root)).and_then(|filled| filled);
-    fill.map_err(text)?;
+    as_user(|| life.fill(&root)).map_err(|error| error.to_string())?;
     mounted.unmount()?;
-    match tested.mount(contender) {
-        Err(why) => life.report.unmountable = Some(why),
-        Ok(mounted) => {
-            let used = as_user(|| life.use_full(&root)).and_then(|used| used);
-            used.map_err(text)?;
-            mounted.unmount()?;
-            let mounted = tested.mount(contender);
-            match mounted {
-                Err(why) => life.report.unmountable = Some(why),
-                Ok(mounted) => {
-                    let verified = as_user(|| life.verify(&root)).and_then(|verified| verified);
-                    verified.map_err(text)?;
-                    mounted.unmount()?;
-                    life.report.complaint = tested.check();
-                    empty(&tested, &mut life)?;
-                }
-            }
-        }
+    let used = stage(&tested, &mut life, FullLife::use_full)?;
+    if used && stage(&tested, &mut life, FullLife::verify)? {
+        let checked = tested.check();
+        life.report.clean = checked.as_ref().map(Result::is_ok);
+        life.report.complaint = checked.and_then(Result::err);
+        stage(&tested, &mut life, |life, root| {
+            // If files cannot be deleted, the report has no space after it.
+            let _ = life.empty(root, SETTLING);
+            Ok(())
+        })?;
     }
     // What every mount says is no news.
     let warnings = log.warnings().into_iter();
@@ -72,11 +62,22 @@ fn life(contender: &Contender, seed: u64, place: &Path) -> Result<FullDisk, Stri
     Ok(life.report)
 }
 
-/// Deletes all files; a file system that fails in that has nothing available.
-fn empty(tested: &TestedFilesystem<'_>, life: &mut FullLife) -> Result<(), String> {
-    let mounted = tested.mount(tested.contender)?;
+/// Mounts the file system, lets the user do a part of its life, and unmounts it; whether it could be
+/// mounted.
+fn stage(
+    tested: &TestedFilesystem<'_>,
+    life: &mut FullLife,
+    part: impl FnOnce(&mut FullLife, &Path) -> io::Result<()> + Send,
+) -> Result<bool, String> {
+    let mounted = match tested.mount(tested.contender) {
+        Ok(mounted) => mounted,
+        Err(why) => {
+            life.report.unmountable = Some(why);
+            return Ok(false);
+        }
+    };
     let root = tested.root();
-    // The report has no space then.
-    let _ = as_user(|| life.empty(&root, SETTLING)).map_err(|error| error.to_string())?;
-    mounted.unmount()
+    as_user(|| part(life, &root)).map_err(|error| error.to_string())?;
+    mounted.unmount()?;
+    Ok(true)
 }

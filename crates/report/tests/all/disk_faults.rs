@@ -130,6 +130,7 @@ fn life(seed: u64, stored: u64, failing: &[FullAction]) -> FullDisk {
         actions: actions.to_vec(),
         deleted_percent: 1,
         room_after_seconds: Some(0),
+        clean: Some(true),
         emptied: Some(Bytes(950)),
         ..FullDisk::default()
     }
@@ -193,4 +194,37 @@ fn a_report_of_full_disks_says_first_what_is_lost_and_how_often() {
     let figures = render(Format::Csv, &wide(80));
     assert_eq!(figures.lines().count(), 1 + 6, "{figures}");
     assert!(!figures.contains('\x1b'), "{figures}");
+}
+
+#[test]
+fn a_report_of_full_disks_claims_nothing_of_files_and_checkers_that_were_not_read() {
+    let mut tests = full();
+    tests.tests.truncate(1);
+    let page = |life: FullDisk| {
+        let mut tests = tests.clone();
+        tests.tests[0].full = vec![life];
+        let page = render_disk_faults(&tests, Format::Terminal, &wide(80)).unwrap();
+        String::from_utf8(page).unwrap()
+    };
+    let unread = page(FullDisk {
+        unmountable: Some("EUCLEAN".to_owned()),
+        clean: None,
+        ..life(1, 900, &[])
+    });
+    assert!(!unread.contains("no synced file was lost"), "{unread}");
+    assert!(
+        !unread.contains("none") && !unread.contains("clean "),
+        "{unread}"
+    );
+    assert!(unread.contains("Cannot be mounted"), "{unread}");
+    let unchecked = page(FullDisk {
+        clean: None,
+        ..life(1, 900, &[])
+    });
+    assert!(unchecked.contains("no synced file was lost"), "{unchecked}");
+    let checker = unchecked.lines().find(|line| line.starts_with("checker"));
+    assert!(
+        checker.is_some_and(|line| line.ends_with('-')),
+        "{unchecked}"
+    );
 }

@@ -14,6 +14,7 @@ use fsdyno_model::{
 use fsdyno_run::conductor::unix_now;
 use fsdyno_run::lose::{self, LoseError};
 use fsdyno_store::Store;
+use std::num::NonZeroUsize;
 use std::path::Path;
 
 /// The default of the most faults of a kind in blocks of a role, and that of full disks.
@@ -26,6 +27,7 @@ const SMALLEST: Bytes = Bytes(64 << 20);
 
 pub(super) fn lose(args: &LoseArgs, store: &Path, stop: &CancelToken) -> Result<Code, CliError> {
     let contenders = contenders(&args.contenders, &LabChoice::Uml)?;
+    let jobs = args.jobs.count(args.guest_memory);
     let disk = timed_disk(args.disk.as_deref().unwrap_or(Path::new(DISK)))?;
     let (default, filling) = match args.question {
         Question::Full => {
@@ -35,7 +37,7 @@ pub(super) fn lose(args: &LoseArgs, store: &Path, stop: &CancelToken) -> Result<
             };
             let of_contender = |one: &Contender| can_be_filled(one, filling.size);
             contenders.iter().try_for_each(of_contender)?;
-            has_room(args, &contenders, filling.size)?;
+            has_room(&args.work_dir, &contenders, filling.size, jobs)?;
             (FULL, Some(filling))
         }
         _ => (DRAWS, None),
@@ -76,7 +78,6 @@ pub(super) fn lose(args: &LoseArgs, store: &Path, stop: &CancelToken) -> Result<
             error @ LoseError::Healthy { .. } => CliError::failure(error),
         })
     };
-    let jobs = args.jobs.count(args.guest_memory);
     let ended = in_order(&info.contenders, jobs, test, |_, test| {
         store.record_fault_test(id, &test)?;
         output::note(format_args!("{} is tested", test.contender));
@@ -129,14 +130,23 @@ fn can_be_filled(contender: &Contender, size: Bytes) -> Result<(), CliError> {
 }
 
 /// Refuses disks that would fill the disk of this machine.
-fn has_room(args: &LoseArgs, contenders: &[Contender], size: Bytes) -> Result<(), CliError> {
-    let place = args.work_dir.display();
-    let free = fsdyno_host::space::free(&args.work_dir)
+fn has_room(
+    work_dir: &Path,
+    contenders: &[Contender],
+    size: Bytes,
+    jobs: NonZeroUsize,
+) -> Result<(), CliError> {
+    let place = work_dir.display();
+    let free = fsdyno_host::space::free(work_dir)
         .map_err(|error| CliError::usage(format!("--work-dir {place}: {error}")))?;
-    let jobs = args.jobs.count(args.guest_memory).get();
     let mut disks: Vec<u32> = contenders.iter().map(|one| one.layout.devices).collect();
     disks.sort_unstable();
-    let disks: u64 = disks.into_iter().rev().take(jobs).map(u64::from).sum();
+    let disks: u64 = disks
+        .into_iter()
+        .rev()
+        .take(jobs.get())
+        .map(u64::from)
+        .sum();
     let need = Bytes(size.0.saturating_mul(disks));
     if need <= free {
         return Ok(());
