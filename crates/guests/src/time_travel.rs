@@ -59,6 +59,11 @@ pub fn disk_socket(number: usize) -> String {
     format!("disk{number}")
 }
 
+/// Checks that guests of this machine can live in virtual time.
+pub fn check(machine: &Machine) -> Result<(), GuestError> {
+    virtual_time_kernel(machine).map(drop)
+}
+
 /// The kernel, if it supports virtual time.
 fn virtual_time_kernel(machine: &Machine) -> Result<&Uml, GuestError> {
     let Machine::Uml(uml) = machine else {

@@ -39,8 +39,7 @@ pub fn crash(args: &CrashArgs, store: &Path) -> Result<Code, CliError> {
     let stop = signals::cancel_token()?;
     if let Some(name) = &args.resume {
         let mut store = Store::open(store)?;
-        let lab =
-            |info: &ExplorationInfo| lab_for(&LabChoice::Uml, &info.guest, &info.work_dir, &stop);
+        let lab = |info: &ExplorationInfo| virtual_lab_for(&info.guest, &info.work_dir, &stop);
         return explore::resumed(args, name, lab, &mut store, &stop);
     }
     let contenders = contenders(&args.contenders, &args.lab)?;
@@ -48,6 +47,10 @@ pub fn crash(args: &CrashArgs, store: &Path) -> Result<Code, CliError> {
     let size = guest_size(&args.lab, args.guest_memory, args.guest_kernel.as_ref());
     let work = std::path::absolute(&args.work_dir)?;
     let lab = lab_for(&args.lab, &size, &work, &stop)?;
+    let is_search = args.power_cuts.is_none() && args.acknowledged.is_none();
+    if is_search || disk.is_some() {
+        lab.check_virtual_time().map_err(guest_error)?;
+    }
     if let Some(power_cuts) = args.power_cuts {
         let mut store = Store::open(store)?;
         let settings = (contenders, size, disk, work);
@@ -95,6 +98,17 @@ pub(in crate::commands) fn lab_for(
     let journal = places::journal()?;
     let lab = GuestLab::for_crash_tests(lab, size.clone(), work.to_owned(), journal, stop.clone());
     lab.map_err(guest_error)
+}
+
+/// The same for tests in virtual time.
+pub(in crate::commands) fn virtual_lab_for(
+    size: &GuestSize,
+    work: &Path,
+    stop: &CancelToken,
+) -> Result<GuestLab, CliError> {
+    let lab = lab_for(&LabChoice::Uml, size, work, stop)?;
+    lab.check_virtual_time().map_err(guest_error)?;
+    Ok(lab)
 }
 
 /// Begins a search.

@@ -2,7 +2,7 @@
 //! full` fills the disks, and reports what a user can still do.
 
 use super::{DISK, LoseArgs, Question};
-use crate::commands::crash::{contenders, in_order, lab_for, provenance_of, timed_disk};
+use crate::commands::crash::{contenders, in_order, provenance_of, timed_disk, virtual_lab_for};
 use crate::commands::lab::{guest_error, guest_size};
 use crate::exit::{CliError, Code};
 use crate::output;
@@ -49,7 +49,7 @@ pub(super) fn lose(args: &LoseArgs, store: &Path, stop: &CancelToken) -> Result<
         args.guest_kernel.as_ref(),
     );
     let work = std::path::absolute(&args.work_dir)?;
-    let lab = lab_for(&LabChoice::Uml, &size, &work, stop)?;
+    let lab = virtual_lab_for(&size, &work, stop)?;
     let mut store = Store::open(store)?;
     let mut info = FaultTestsInfo {
         id: String::new(),

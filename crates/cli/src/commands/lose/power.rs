@@ -1,7 +1,7 @@
 //! `lose power`: cuts the power of guests that do usual work, as `crash --random` does.
 
 use super::{DISK, LoseArgs};
-use crate::commands::crash::{self, contenders, lab_for, provenance_of};
+use crate::commands::crash::{self, contenders, provenance_of, virtual_lab_for};
 use crate::commands::lab::{guest_error, guest_size};
 use crate::exit::{CliError, Code};
 use crate::output;
@@ -39,7 +39,7 @@ pub(super) fn lose(args: &LoseArgs, store: &Path, stop: &CancelToken) -> Result<
         args.guest_kernel.as_ref(),
     );
     let work_dir = std::path::absolute(&args.work_dir)?;
-    let lab = lab_for(&LabChoice::Uml, &size, &work_dir, stop)?;
+    let lab = virtual_lab_for(&size, &work_dir, stop)?;
     let mut store = Store::open(store)?;
     let mut info = SeriesInfo {
         id: String::new(),

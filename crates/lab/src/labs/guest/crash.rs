@@ -8,6 +8,7 @@ use crate::messages::{Task, TimedWork};
 use fsdyno_crash::TimedProgram;
 use fsdyno_datasets::seed::Seed;
 use fsdyno_files::kept::KeptDir;
+use fsdyno_guests::time_travel;
 use fsdyno_host::image::{Image, Scratch};
 use fsdyno_host::journal::Journal;
 use fsdyno_model::{
@@ -76,6 +77,11 @@ impl GuestLab {
         stop: CancelToken,
     ) -> Result<Self, GuestLabError> {
         Self::empty(lab, size, scratch, journal, stop)
+    }
+
+    /// Checks that its guests can live in virtual time.
+    pub fn check_virtual_time(&self) -> Result<(), GuestLabError> {
+        Ok(time_travel::check(&self.machine)?)
     }
 
     /// The same lab with another program as the first process of its guests.
