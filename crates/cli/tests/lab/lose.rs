@@ -1,10 +1,15 @@
 //! Faults of disks: what is known of file systems with and without checksums of data. Without the
 //! lab kernel, the tests are skipped by name.
 
-use crate::support::{Home, Printed, have, lab_kernel};
+use crate::support::{Home, Printed, have, lab_kernel, until};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::time::Duration;
+
+/// Time limit of a wait, for a busy machine.
+const TIMEOUT: Duration = Duration::from_secs(180);
 
 /// What `lose` prints in guests of this kernel.
 fn lose(home: &Home, kernel: &Path, words: &[&str]) -> Printed {
@@ -179,4 +184,33 @@ fn on_a_full_disk_no_synced_file_is_lost_and_deleting_makes_room() {
         assert_eq!(refused.code, Some(2), "{}", refused.err);
         assert!(refused.err.to_lowercase().contains(why), "{}", refused.err);
     }
+}
+
+#[test]
+fn an_interrupted_test_of_full_disks_keeps_the_lives_that_ended() {
+    let name = "an_interrupted_test_of_full_disks_keeps_the_lives_that_ended";
+    let Some(kernel) = lab_kernel(name).filter(|_| have(&["mkfs.ext4"], name)) else {
+        return;
+    };
+    let home = Home::new();
+    let (work, kernel) = (home.work(), kernel.display().to_string());
+    let line = "lose full --fs ext4 --draws 1000 --size 160M --guest-memory 256M --work-dir";
+    let words: Vec<&str> = line.split(' ').collect();
+    let places = [work.to_str().unwrap(), "--guest-kernel", &kernel];
+    let mut running = home.start(&[&words[..], &places].concat());
+    until(TIMEOUT, "a life", || {
+        home.output().contains("ext4: 1 of 1000 lives")
+    });
+    kill_process(Pid::from_child(&running), Signal::INT).unwrap();
+    assert_eq!(
+        running.wait().unwrap().code(),
+        Some(130),
+        "{}",
+        home.output()
+    );
+    let report = home.fsdyno(&["report", "last"]);
+    assert_eq!(report.code, Some(0), "{}", report.err);
+    assert!(report.out.contains("ext4"), "{}", report.out);
+    assert!(home.fsdyno(&["runs"]).out.contains("interrupted"));
+    home.assert_no_guest();
 }

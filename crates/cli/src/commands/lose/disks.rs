@@ -73,16 +73,21 @@ pub(super) fn lose(args: &LoseArgs, store: &Path, stop: &CancelToken) -> Result<
             return fill(&lab, contender, (args.seed, draws), filling);
         }
         let tested = lose::test(&lab, contender, &disk, (args.seed, draws));
-        tested.map_err(|error| match error {
+        tested.map(|test| (test, None)).map_err(|error| match error {
             LoseError::Guest(error) => guest_error(error),
             error @ LoseError::Healthy { .. } => CliError::failure(error),
         })
     };
-    let ended = in_order(&info.contenders, jobs, test, |_, test| {
+    let mut failed = None;
+    let ended = in_order(&info.contenders, jobs, test, |_, (test, error)| {
         store.record_fault_test(id, &test)?;
-        output::note(format_args!("{} is tested", test.contender));
+        match error {
+            None => output::note(format_args!("{} is tested", test.contender)),
+            Some(error) => failed = failed.take().or(Some(error)),
+        }
         Ok(())
     });
+    let ended = ended.and(failed.map_or(Ok(()), Err));
     let reason = match &ended {
         Ok(()) => Some(StopReason::Complete),
         Err(error) if error.code == Code::Interrupted => Some(StopReason::Interrupted),
@@ -157,13 +162,13 @@ fn has_room(
     )))
 }
 
-/// Fills the disks of a contender once for each seed.
+/// Fills the disks of a contender once for each seed. An error that ends it leaves the lives before.
 fn fill(
     lab: &GuestLab,
     contender: &Contender,
     (seed, draws): (u64, u32),
     filling: &Filling,
-) -> Result<FaultTest, CliError> {
+) -> Result<(FaultTest, Option<CliError>), CliError> {
     let mut test = FaultTest {
         contender: contender.label.clone(),
         guest: String::new(),
@@ -172,11 +177,16 @@ fn fill(
     };
     for draw in 0..draws {
         let seed = seed.wrapping_add(draw.into());
-        let (life, guest) = lab
-            .fill_disks(contender, seed, filling)
-            .map_err(guest_error)?;
-        test.guest = guest;
-        test.full.push(life);
+        match lab.fill_disks(contender, seed, filling) {
+            Ok((life, guest)) => {
+                test.guest = guest;
+                test.full.push(life);
+                let lives = test.full.len();
+                output::note(format_args!("{}: {lives} of {draws} lives", test.contender));
+            }
+            Err(error) if test.full.is_empty() => return Err(guest_error(error)),
+            Err(error) => return Ok((test, Some(guest_error(error)))),
+        }
     }
-    Ok(test)
+    Ok((test, None))
 }
