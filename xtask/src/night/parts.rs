@@ -13,7 +13,7 @@ pub struct Part {
 }
 
 /// All parts, in the order of running. `digests` comes before those that load the machine.
-pub const PARTS: [Part; 10] = [
+pub const PARTS: [Part; 11] = [
     Part {
         name: "simulations",
         content: "error rates and coverage of verdicts, in thousands of simulated runs",
@@ -33,6 +33,11 @@ pub const PARTS: [Part; 10] = [
         name: "subsets",
         content: "a cell in virtual time is the same among any other contenders",
         run: subsets,
+    },
+    Part {
+        name: "advice",
+        content: "advice that varies the models, interrupted and resumed",
+        run: advice,
     },
     Part {
         name: "kills",
@@ -136,6 +141,13 @@ fn subsets(start: &Start, options: &Options) -> Result<Report> {
     environment.push(("FSDYNO_SEED", options.seed.to_string()));
     let summary = run_tests(start, &["lab", "cli lab subsets::"], false, environment)?;
     Ok(report(&summary, &format!(", {rounds} runs compared")))
+}
+
+fn advice(start: &Start, _: &Options) -> Result<Report> {
+    let environment = vec![("FSDYNO_ROBUST", "1".to_owned())];
+    let words = ["lab", "cli lab advise::an_interrupted_advice"];
+    let summary = run_tests(start, &words, false, environment)?;
+    Ok(report(&summary, ""))
 }
 
 fn kills(start: &Start, options: &Options) -> Result<Report> {

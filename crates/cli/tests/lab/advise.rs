@@ -3,8 +3,11 @@
 
 use crate::support::{Home, have, lab_kernel, until};
 use rustix::process::{Pid, Signal, kill_process};
-use std::fs;
 use std::time::Duration;
+use std::{env, fs};
+
+/// If it is set, interrupted advice also varies the models.
+const ROBUST: &str = "FSDYNO_ROBUST";
 
 /// Time limit of each wait, for a busy machine.
 const TIMEOUT: Duration = Duration::from_secs(180);
@@ -95,17 +98,21 @@ fn conclusion(out: &str) -> serde_json::Value {
 #[test]
 fn an_interrupted_advice_resumes_as_the_same_advice() {
     let test = "an_interrupted_advice_resumes_as_the_same_advice";
-    let programs = ["mkfs.ext4", "mkfs.ext3"];
+    let programs = ["mkfs.ext4", "mkfs.btrfs"];
     let Some(kernel) = lab_kernel(test).filter(|_| have(&programs, test)) else {
         return;
     };
+    let is_robust = env::var_os(ROBUST).is_some();
     let words = |home: &Home| -> Vec<String> {
         let (kernel, work) = (kernel.display().to_string(), home.work());
-        let line = "advise --fs ext4,ext3 --phases delete --dataset mixed --scale 0.002 --budget \
-                    1h --no-robust --format json --work-dir";
+        let line = "advise --fs ext4,btrfs --phases delete --dataset mixed --scale 0.002 --budget \
+                    1h --format json --work-dir";
         let words = line.split_whitespace().map(str::to_owned);
         let places = [work.display().to_string(), "--guest-kernel".into(), kernel];
-        words.chain(places).collect()
+        let words = words.chain(places);
+        words
+            .chain((!is_robust).then(|| "--no-robust".to_owned()))
+            .collect()
     };
     let whole = Home::new();
     let whole = whole.fsdyno(&words(&whole));
@@ -128,7 +135,10 @@ fn an_interrupted_advice_resumes_as_the_same_advice() {
     assert_eq!(changed.code, Some(2), "{}", changed.err);
     let resumed = home.fsdyno(&["advise", "--resume", "--format", "json"]);
     assert_eq!(resumed.code, Some(0), "{}{}", resumed.out, resumed.err);
-    assert_eq!(conclusion(&resumed.out), conclusion(&whole.out));
+    let conclusion = conclusion(&resumed.out);
+    assert_eq!(conclusion, self::conclusion(&whole.out));
+    let variants = conclusion["robustness"]["variants"].as_array();
+    assert_eq!(variants.is_some_and(|all| all.len() > 8), is_robust);
     home.assert_no_guest();
 }
 

@@ -68,6 +68,9 @@ pub struct PhaseTime {
     /// The same as a cost: less is better.
     #[serde(skip)]
     pub cost: f64,
+    /// What decides, by block.
+    #[serde(skip)]
+    pub costs: Vec<(u32, f64)>,
 }
 
 /// Whole nanoseconds.
@@ -241,6 +244,7 @@ impl Field {
                             unit: terms::printable(&line.unit),
                             median: value.summary.median,
                             cost: cost(line.better, value.summary.median),
+                            costs: value.adjusted.clone(),
                         })
                         .collect(),
                     eligible: !values.iter().any(|value| value.not_durable),

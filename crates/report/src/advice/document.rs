@@ -11,6 +11,7 @@ use crate::document::{
 use crate::lists::by_key;
 use crate::terms;
 use fsdyno_model::Nanos;
+use fsdyno_stats::ratio_paired;
 use std::fmt::Write as _;
 
 /// The numbers of rows of each table and list on a screen. The first number that fits is used.
@@ -309,12 +310,11 @@ fn phases(advice: &Recommendation, shown: usize) -> Option<Table> {
     let best = &advice.candidates[choice.best];
     let runner_up = choice.runner_up.as_ref()?;
     let other = &advice.candidates[runner_up.at];
-    let ratio = |one: f64, other: f64| {
-        if one > 0.0 {
-            Cell::Ratio(other / one)
-        } else {
-            Cell::Unknown
-        }
+    // Within blocks, as that of the totals.
+    let ratio = |one: &PhaseTime, other: &PhaseTime| {
+        let paired = ratio_paired(&other.costs, &one.costs).map(|paired| paired.middle);
+        let ratio = paired.or_else(|| (one.cost > 0.0).then_some(other.cost / one.cost));
+        ratio.map_or(Cell::Unknown, Cell::Ratio)
     };
     let mut rows: Vec<(f64, Row)> = best
         .phases
@@ -325,7 +325,7 @@ fn phases(advice: &Recommendation, shown: usize) -> Option<Table> {
                 Some(_) => one.phase.clone(),
                 None => format!("{}, {}", one.phase, one.figure),
             };
-            let cells = vec![figure(one), figure(other), ratio(one.cost, other.cost)];
+            let cells = vec![figure(one), figure(other), ratio(one, other)];
             (one.cost.max(other.cost), Row::new(name, cells))
         })
         .collect();

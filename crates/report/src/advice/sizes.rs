@@ -81,34 +81,30 @@ pub(super) fn text(advice: &Recommendation) -> Option<String> {
         );
     };
     let holds = |size: &SizeOfWork| size.fastest.contains(chosen);
-    let this = |size: &SizeOfWork| match &advice.application {
-        Some(_) => size.amount.join(", "),
-        None => format!("{} times this work", size.times),
+    let these = |sizes: &[SizeOfWork]| {
+        let words = sizes.iter().map(|size| match &advice.application {
+            Some(_) => size.amount.join(", "),
+            None => format!("{} times", size.times),
+        });
+        let words: Vec<String> = words.collect();
+        let words = terms::joined(&words, "and");
+        match &advice.application {
+            Some(_) => words,
+            None => format!("{words} this work"),
+        }
     };
     if larger.iter().all(holds) {
-        let sizes: Vec<String> = match &advice.application {
-            Some(_) => larger.iter().map(this).collect(),
-            None => larger
-                .iter()
-                .map(|size| format!("{} times", size.times))
-                .collect(),
-        };
-        let of_work = if advice.application.is_some() {
-            ""
-        } else {
-            " this work"
-        };
-        return Some(format!(
-            "With {}{of_work}, {chosen} is still among the fastest.",
-            terms::joined(&sizes, "and")
-        ));
+        let all = these(larger);
+        return Some(format!("With {all}, {chosen} is still among the fastest."));
     }
-    let changes = larger
-        .iter()
-        .map(|size| format!("with {} {}", this(size), terms::joined(&size.fastest, "or")));
+    let changes = larger.chunk_by(|one, next| one.fastest == next.fastest);
+    let changes = changes.map(|group| {
+        let fastest = terms::joined(&group[0].fastest, "or");
+        format!("with {}, {fastest} is the fastest", these(group))
+    });
     let changes: Vec<String> = changes.collect();
     Some(format!(
-        "The choice depends on the size of the work. Fastest is {}.",
-        changes.join(", ")
+        "The choice depends on the size of the work: {}.",
+        changes.join("; ")
     ))
 }

@@ -162,6 +162,18 @@ fn a_difference_within_the_margin_is_none_that_the_user_would_notice() {
 }
 
 #[test]
+fn the_ratio_of_the_only_phase_is_that_of_the_total() {
+    // Within blocks 1.2 and once 4; of the medians 4.
+    let fast: &[u64] = &[1000, 1000, 1000, 4000, 4000];
+    let slow: &[u64] = &[1200, 1200, 4000, 4800, 4800];
+    let text = terminal(&Recommendation::of(&question(&one_phase(
+        &["ext4", "xfs"],
+        &[fast, slow],
+    ))));
+    assert_eq!(text.matches("1.20x").count(), 3, "{text}");
+}
+
+#[test]
 fn the_decision_turns_where_both_totals_are_equal() {
     // With weight w: 100 w + 100 and 60 w + 220 are equal at w = 3.
     let set = exact(&["ext4", "xfs"], &[&[100, 100], &[60, 220]]);
@@ -390,10 +402,15 @@ fn the_advice_states_whether_the_choice_depends_on_the_size_of_the_work() {
     let changes = text(&[(4.0, &same), (16.0, &other)]);
     assert!(
         changes.contains(
-            "The choice depends on the size of the work. Fastest is with 4 times this work ext4, \
-             with 16 times this work xfs."
+            "The choice depends on the size of the work: with 4 times this work, ext4 is the \
+             fastest; with 16 times this work, xfs is the fastest."
         ),
         "{changes}"
+    );
+    let smallest = text(&[(4.0, &other), (16.0, &other)]);
+    assert!(
+        smallest.contains("with 4 times and 16 times this work, xfs is the fastest."),
+        "{smallest}"
     );
     let unknown = text(&[]);
     assert!(

@@ -73,10 +73,12 @@ pub(super) fn lose(args: &LoseArgs, store: &Path, stop: &CancelToken) -> Result<
             return fill(&lab, contender, (args.seed, draws), filling);
         }
         let tested = lose::test(&lab, contender, &disk, (args.seed, draws));
-        tested.map(|test| (test, None)).map_err(|error| match error {
-            LoseError::Guest(error) => guest_error(error),
-            error @ LoseError::Healthy { .. } => CliError::failure(error),
-        })
+        tested
+            .map(|test| (test, None))
+            .map_err(|error| match error {
+                LoseError::Guest(error) => guest_error(error),
+                error @ LoseError::Healthy { .. } => CliError::failure(error),
+            })
     };
     let mut failed = None;
     let ended = in_order(&info.contenders, jobs, test, |_, (test, error)| {
