@@ -108,7 +108,7 @@ pub fn verify(args: &VerifyArgs) -> Result<Code, CliError> {
         }
         if changed.is_empty() {
             text += "Kernel, programs, profiles and the version of fsdyno are those of the atlas. Another \
-                     build of that version moves containers by microseconds (docs/model-disks.md).\n";
+                     build of that version may move containers by microseconds (docs/model-disks.md).\n";
         }
     }
     output::bytes(text.as_bytes())?;
