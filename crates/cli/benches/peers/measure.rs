@@ -1,6 +1,7 @@
 //! Runs a command. Measures processor and wall time of the whole process, or reads the times that
 //! the program reports. An interrupt ends the command.
 
+use crate::works::By;
 use fsdyno_model::CancelToken;
 use std::io::{Read, Seek};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -15,15 +16,6 @@ pub struct Measured {
     pub wall: f64,
     pub cpu: f64,
     pub peak: f64,
-}
-
-/// The source of the times.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum By {
-    /// The whole process, with start and exit.
-    Process,
-    /// The program's own clocks around its operations; fsdyno and fio print them as JSON.
-    OwnClocks,
 }
 
 /// Runs commands, one at a time.

@@ -1,8 +1,9 @@
 //! Peak memory of a program for one million and for ten million files: the maximum of the whole
 //! program, as the kernel reports it at exit.
 
-use crate::measure::{self, By, Runner};
+use crate::measure::{self, Runner};
 use crate::names::Names;
+use crate::works::By;
 
 pub const NAME: &str = "memory";
 

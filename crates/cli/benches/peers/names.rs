@@ -1,8 +1,27 @@
-//! The values of the placeholders of a command.
+//! The amount of work, and the values of the placeholders of a command.
 
-use crate::options::Scale;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The amount of work.
+#[derive(Debug, Clone, Copy)]
+pub struct Scale {
+    pub name: &'static str,
+    /// Maximum of alternating pairs of each comparison.
+    pub pairs: usize,
+    pub time: Duration,
+    /// Number of files of the works on many files; the read-only ones use three times as many.
+    pub files: u64,
+    /// Size of large files in MiB.
+    pub megabytes: u64,
+    /// Number of operations at random offsets of a large file.
+    pub operations: u64,
+    /// Scale of the tree dataset; read-only works use four times the scale.
+    pub tree: f64,
+    /// Numbers of files for the memory measurement.
+    pub weighed: &'static [u64],
+}
 
 #[derive(Debug)]
 pub struct Names {

@@ -2,7 +2,8 @@
 //! too. `measure` runs and times each command.
 
 use crate::busy::Watched;
-use crate::measure::{self, Measured};
+use crate::measure::{Measured, Runner};
+use crate::works::By;
 use fsdyno_stats::{PairedRatio, ratio_paired};
 use std::time::{Duration, Instant};
 
@@ -24,7 +25,7 @@ pub struct Pairing {
     pub before: String,
     pub ours: Side,
     pub theirs: Side,
-    pub by: measure::By,
+    pub by: By,
 }
 
 /// The length of a comparison: the maximum of pairs, and a time limit. After the limit, pairs start
@@ -83,7 +84,7 @@ pub fn median(values: impl Iterator<Item = f64>) -> f64 {
 
 impl Pairing {
     /// Runs all pairs. One warm-up run of each command comes first.
-    pub fn compare(&self, length: Length, runner: &measure::Runner) -> Result<Figures, String> {
+    pub fn compare(&self, length: Length, runner: &Runner) -> Result<Figures, String> {
         let begun = Instant::now();
         let mut figures = Figures::default();
         for side in [&self.ours, &self.theirs] {
@@ -107,7 +108,7 @@ impl Pairing {
         Ok(figures)
     }
 
-    fn turn(&self, side: &Side, runner: &measure::Runner) -> Result<Measured, String> {
+    fn turn(&self, side: &Side, runner: &Runner) -> Result<Measured, String> {
         let mut least = Measured::default();
         if let Some(less) = &side.less {
             runner.shell(&self.before)?;

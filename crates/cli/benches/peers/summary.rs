@@ -4,7 +4,8 @@ mod machine;
 mod row;
 
 use crate::memory::{self, MemoryUse};
-use crate::options::{Options, Scale};
+use crate::names::Scale;
+use crate::options::Options;
 use crate::pairing::Figures;
 use crate::works::{self, Other, Work};
 use row::{Judged, Row};

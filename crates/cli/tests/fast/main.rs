@@ -6,6 +6,7 @@ mod support;
 mod apps;
 mod atlas;
 mod bcachefs;
+mod bench;
 mod chart;
 mod compare;
 mod completion;

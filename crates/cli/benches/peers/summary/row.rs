@@ -1,8 +1,9 @@
 //! The comparisons of a work as a table, with their goals.
 
 use crate::busy::NOISY;
-use crate::measure::{By, Measured};
+use crate::measure::Measured;
 use crate::pairing::{Figures, median};
+use crate::works::By;
 use crate::works::{Goal, Most, Of, Other};
 use fsdyno_stats::PairedRatio;
 use std::fmt::Write as _;

@@ -12,7 +12,14 @@ mod many;
 mod programs;
 mod trees;
 
-use crate::measure::By;
+/// The source of the times.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum By {
+    /// The whole process, with start and exit.
+    Process,
+    /// The program's own clocks around its operations; fsdyno and fio print them as JSON.
+    OwnClocks,
+}
 
 /// One work on one file system.
 #[derive(Debug)]
