@@ -96,7 +96,7 @@ fn argument_of_run(argument: clap::Arg) -> clap::Arg {
 const GROUPS: [(&str, &[&str]); 5] = [
     (
         "Compare file systems",
-        &["run", "advise", "atlas", "rerun", "list", "doctor"],
+        &["run", "advise", "price", "atlas", "rerun", "list", "doctor"],
     ),
     (
         "Results",
@@ -194,6 +194,8 @@ pub enum Command {
     /// runner-up, what would turn the decision, and the commands. With the lab kernel it measures on a
     /// model disk in virtual time, else on image files in real time.
     Advise(Box<commands::advise::AdviseArgs>),
+    /// Measure what checksums, compression, snapshots and mirrors cost
+    Price(Box<commands::price::PriceArgs>),
     /// Show, verify and build answers that were measured before
     ///
     /// An atlas is a file of figures in virtual time, by work, disk and size: the same on every machine,

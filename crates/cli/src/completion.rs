@@ -89,12 +89,12 @@ fn with_values(command: Command, store: Option<&PathBuf>) -> Command {
 fn values_of(command: &str, argument: &str, store: Option<&PathBuf>) -> Option<ArgValueCompleter> {
     let listed = |what: Listed| whole(move || items(what));
     let values = match (command, argument) {
-        ("run" | "advise", "suite") | ("show", "work") => listed(Listed::Suites),
+        ("run" | "advise" | "price", "suite") | ("show", "work") => listed(Listed::Suites),
         (
-            "run" | "rerun" | "crash" | "lose" | "selftest" | "bisect" | "advise",
+            "run" | "rerun" | "crash" | "lose" | "selftest" | "bisect" | "advise" | "price",
             "contenders" | "fs",
         ) => ArgValueCompleter::new(contenders),
-        ("run" | "selftest" | "advise", "phases")
+        ("run" | "selftest" | "advise" | "price", "phases")
         | ("phase", "kind")
         | ("bisect", "phase" | "phases") => listed(Listed::Phases),
         (_, "app") => listed(Listed::Apps),
@@ -102,7 +102,7 @@ fn values_of(command: &str, argument: &str, store: Option<&PathBuf>) -> Option<A
         (_, "dataset") => listed(Listed::Datasets),
         (_, "set") => whole(parameters),
         (_, "copy_method") => whole(|| plain(CopyMethod::ALL.map(CopyMethod::name))),
-        ("run" | "crash" | "bisect" | "advise" | "show", "disk")
+        ("run" | "crash" | "bisect" | "advise" | "price" | "show", "disk")
         | ("show" | "check" | "serve", "profile") => ArgValueCompleter::new(disks),
         ("advise", "needs") => whole(|| plain(Feature::ALL.map(Feature::name))),
         ("advise", "survive") => whole(|| plain(advise::Survival::WORDS)),

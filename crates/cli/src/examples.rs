@@ -62,6 +62,23 @@ const ALL: &[Examples] = &[
         ],
     ),
     (
+        "price",
+        &[
+            (
+                "price --fs btrfs,ext4",
+                "price checksums, compression, snapshots and mirrors for mail",
+            ),
+            (
+                "price database --fs btrfs --snapshots 10,1000 --disk nvme",
+                "price many snapshots under a database",
+            ),
+            (
+                "price --run last -o prices.html",
+                "show the prices of a recorded run as a page",
+            ),
+        ],
+    ),
+    (
         "atlas",
         &[
             (

@@ -115,6 +115,7 @@ fn dispatch(cli: &Cli) -> Result<Code, CliError> {
         Command::Atlas(args) => return commands::atlas::atlas(&args.command, &store()?),
         Command::Bisect(args) => return commands::bisect::bisect(args, &store()?),
         Command::Crash(args) => return commands::crash::crash(args, &store()?),
+        Command::Price(args) => return commands::price::price(args, &store()?),
         Command::Lose(args) => return commands::lose::lose(args, &store()?),
         Command::Fsck(args) => return commands::ufs::check(args),
         Command::Ufs(args) => return commands::ufs::ufs(&args.command),

@@ -18,7 +18,7 @@ pub trait CellExecutor {
     fn target(&self) -> PathBuf;
     /// Starts the daemon that the programs of a recipe need, unless it responds already.
     fn daemon(&mut self, daemon: &Daemon) -> Result<(), CellEnd>;
-    /// Performs a step of a recipe that makes the file system.
+    /// Performs a step of a recipe that makes the file system, or a snapshot of it.
     fn make(&mut self, step: &Step) -> Result<(), CellEnd>;
     /// Mounts by these steps, and keeps them for later mounts.
     fn mount(&mut self, steps: &[Step]) -> Result<(), CellEnd>;
@@ -72,6 +72,9 @@ pub fn run(executor: &mut dyn CellExecutor, job: &Job<'_>) -> Result<(), CellEnd
     executor.state(job)?;
     executor.set_up_dataset(job)?;
     for (number, phase) in (0..).zip(&job.workload.phases) {
+        if number == 1 {
+            take_snapshots(executor, job, &target)?;
+        }
         let mut skipped = job.plan.skipped_by(job.contender, job.workload);
         if let Some(skipped) = skipped.find(|skipped| skipped.phase == phase.label) {
             executor.skip(skipped);
@@ -95,6 +98,23 @@ pub fn run(executor: &mut dyn CellExecutor, job: &Job<'_>) -> Result<(), CellEnd
     unmount_and_check(executor, job, &devices, &target)?;
     executor.enter(Stage::CleanUp);
     executor.release()
+}
+
+/// Takes the snapshots of the contender's state.
+fn take_snapshots(
+    executor: &mut dyn CellExecutor,
+    job: &Job<'_>,
+    target: &Path,
+) -> Result<(), CellEnd> {
+    let snapshots = (1..=job.contender.state.snapshots)
+        .filter_map(|number| job.recipe.snapshot(target, number));
+    for (at, step) in snapshots.enumerate() {
+        if at == 0 {
+            executor.enter(Stage::Prepare);
+        }
+        executor.make(&step)?;
+    }
+    Ok(())
 }
 
 /// Makes, mounts, unmounts and checks the file system of a job. It stays empty.

@@ -402,7 +402,7 @@ impl Plan {
     /// However many they are, they are one draw: their figures are exact, and decide nothing about a
     /// difference. Each block has its own ageing seed.
     pub fn is_one_draw(&self) -> bool {
-        let aged = self.contenders.iter().any(|c| !c.state.is_fresh());
+        let aged = self.contenders.iter().any(|c| c.state.fill().is_some());
         let fixed = self.varies.is_empty() && self.vary.is_none() && !aged;
         self.in_virtual_time() && (fixed || self.most_repeats() == 1)
     }

@@ -1,4 +1,5 @@
-//! The state of a file system before its workload: fresh, filled, aged.
+//! The state of a file system before its workload: fresh, filled, aged; and the snapshots that hold
+//! the files of its first phase.
 //!
 //! *Utilisation* is the `Use%` of df(1): with `used = f_blocks - f_bfree` and `free = f_bavail` of
 //! statfs(2), it is `used / (used + free)`. Neither includes the reserve for the superuser, so at
@@ -21,6 +22,15 @@ pub struct InitialState {
     /// How often its stored bytes were rewritten by creating, changing and deleting files; 0:
     /// never.
     pub age: u32,
+    /// The number of snapshots that are taken, untimed, between the first phase and the second: they
+    /// hold the files that the first phase left.
+    #[serde(default, skip_serializing_if = "no_snapshots")]
+    pub snapshots: u32,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn no_snapshots(snapshots: &u32) -> bool {
+    *snapshots == 0
 }
 
 impl InitialState {
@@ -30,17 +40,20 @@ impl InitialState {
     pub const MAX_PERMILLE: u32 = 990;
     /// The maximum age.
     pub const MAX_AGE: u32 = 1000;
+    /// The maximum number of snapshots.
+    pub const MAX_SNAPSHOTS: u32 = 1000;
 
     /// Whether it is fresh from mkfs.
     pub fn is_fresh(&self) -> bool {
         *self == Self::default()
     }
 
-    /// The suffix of a contender's label: ` fill=95%:fragmented age=5`, or empty.
+    /// The suffix of a contender's label: ` fill=95%:fragmented age=5 snapshots=10`, or empty.
     pub fn suffix(&self) -> String {
         let fill = self.fill().map(|fill| format!(" fill={fill}"));
         let age = (self.age > 0).then(|| format!(" age={}", self.age));
-        [fill, age].into_iter().flatten().collect()
+        let snapshots = (self.snapshots > 0).then(|| format!(" snapshots={}", self.snapshots));
+        [fill, age, snapshots].into_iter().flatten().collect()
     }
 
     /// The fill; none if the file system is fresh or only aged.
@@ -83,6 +96,7 @@ impl InitialState {
                 fill_permille: Some(fill.permille),
                 fragmented: fill.fragmented,
                 age,
+                snapshots: 0,
             }),
         }
     }
@@ -226,11 +240,19 @@ mod tests {
     }
 
     #[test]
-    fn a_stored_state_without_fragmentation_round_trips() {
+    fn stored_states_round_trip() {
         let text = r#"{"fill_permille":950,"age":3}"#;
         let state: InitialState = serde_json::from_str(text).unwrap();
         assert_eq!(state.suffix(), " fill=95% age=3");
         assert_eq!(serde_json::to_string(&state).unwrap(), text);
+        let held = InitialState {
+            snapshots: 10,
+            ..InitialState::default()
+        };
+        assert_eq!(held.suffix(), " snapshots=10");
+        assert!(!held.is_fresh());
+        let text = serde_json::to_string(&held).unwrap();
+        assert_eq!(serde_json::from_str::<InitialState>(&text).unwrap(), held);
     }
 
     proptest! {

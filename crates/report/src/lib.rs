@@ -5,7 +5,7 @@
 //! ([`compare`]), a run compared with a published table ([`published_comparison`]) or shown next to
 //! tables of the user ([`own_comparison`]), the causes of a difference ([`why`]), the history of a store ([`history`]), a series of crash tests ([`crash`]),
 //! an exploration of crash states ([`exploration`]), faults of a disk ([`disk_faults`]), advice on a
-//! choice ([`advice`]), answers that are shipped ([`atlas`]). The renderers are in [`formats`]. A [`site`] is made of the pages of a
+//! choice ([`advice`]), the price of protection ([`price`]), answers that are shipped ([`atlas`]). The renderers are in [`formats`]. A [`site`] is made of the pages of a
 //! store. This crate has no SQL, no clock and no terminal detection: the same input gives the same
 //! bytes.
 
@@ -28,6 +28,7 @@ mod lists;
 mod options;
 pub mod own_comparison;
 pub mod power_losses;
+pub mod price;
 pub mod processor;
 pub mod published;
 pub mod published_comparison;
@@ -53,6 +54,7 @@ use functions::Functions;
 use functions::sampled::SampledFunctions;
 use history::History;
 use own_comparison::OwnComparison;
+use price::Prices;
 use published::Published;
 use published_comparison::PublishedComparison;
 use reruns::AblationSummary;
@@ -398,6 +400,16 @@ pub fn render_advice(advice: &Recommendation, format: Format, options: &Options)
         figures: &|| advice::figures(advice),
     };
     formats::render(&report, advice, format, options)
+}
+
+/// Renders the prices of protections.
+pub fn render_prices(prices: &Prices, format: Format, options: &Options) -> Rendered {
+    let report = Report {
+        what: "the price of protection",
+        document: &|| price::document(prices),
+        figures: &|| price::figures(prices),
+    };
+    formats::render(&report, prices, format, options)
 }
 
 /// Renders answers of an atlas.

@@ -9,6 +9,7 @@ use crate::compare::Comparisons;
 use crate::functions::Functions;
 use crate::functions::sampled::SampledFunctions;
 use crate::history::History;
+use crate::price::Prices;
 use crate::run_json::RunReport;
 use crate::why::Why;
 use fsdyno_model::{Exploration, FaultTests, PowerCut, Series};
@@ -31,7 +32,7 @@ pub struct Schema {
 }
 
 /// All schemas.
-pub const ALL: [Schema; 12] = [
+pub const ALL: [Schema; 13] = [
     Schema {
         name: "report",
         title: "A run",
@@ -85,6 +86,12 @@ pub const ALL: [Schema; 12] = [
         title: "Which file system to choose for some work",
         printed_by: "`fsdyno advise --format json`",
         generate: SchemaGenerator::into_root_schema_for::<Recommendation>,
+    },
+    Schema {
+        name: "price",
+        title: "What protection costs",
+        printed_by: "`fsdyno price --format json`",
+        generate: SchemaGenerator::into_root_schema_for::<Prices>,
     },
     Schema {
         name: "atlas",

@@ -26,6 +26,7 @@ pub mod make;
 pub mod measuring;
 pub mod merge;
 pub mod phase;
+pub mod price;
 mod profiling;
 pub mod published;
 pub mod record;

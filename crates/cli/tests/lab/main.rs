@@ -37,6 +37,7 @@ mod mixed;
 mod package;
 mod places;
 mod pools;
+mod price;
 mod programs;
 mod published;
 mod qemu;

@@ -5,6 +5,7 @@ use super::fs_facts::on_devices;
 use super::{Check, Facts, Filesystem, MIRROR, STRIPE, make_on};
 use crate::mkfs_options::MkfsGrammar;
 use crate::options;
+use crate::protection::Protection;
 use crate::unsafe_options::UnsafeOption;
 use fsdyno_model::step::OURSELVES;
 use fsdyno_model::{Bytes, Capabilities, Consistency, Contender, Step};
@@ -24,6 +25,23 @@ const UNSAFE: &[UnsafeOption] = &[
         word: "nocow",
         cost: "a write that a crash interrupts may be partial, and data have no checksums",
         source: "bcachefs: Principles of Operation of bcachefs-tools 1.39.2, nocow",
+    },
+];
+
+const PROTECTIONS: &[Protection] = &[
+    Protection {
+        name: "checksums of data",
+        with: "",
+        without: "[--data_checksum=none]",
+        also: None,
+        source: "bcachefs: Principles of Operation of bcachefs-tools 1.39.2, Checksumming",
+    },
+    Protection {
+        name: "compression (zstd)",
+        with: "[--compression=zstd]",
+        without: "",
+        also: None,
+        source: "bcachefs: Principles of Operation of bcachefs-tools 1.39.2, Compression",
     },
 ];
 
@@ -125,6 +143,7 @@ static FACTS: Facts = Facts {
     mkfs: &[OURSELVES, "bcachefs", "make"],
     grammar: &MKFS,
     unsafe_options: UNSAFE,
+    protections: PROTECTIONS,
     options: OPTIONS,
     layouts: &["single", "pool", MIRROR, STRIPE],
     smallest: Bytes(32 << 20),

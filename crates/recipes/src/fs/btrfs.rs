@@ -7,6 +7,7 @@ use super::{
 use crate::mkfs_options::MkfsGrammar;
 use crate::options;
 use crate::promises::Documented;
+use crate::protection::Protection;
 use crate::roles::{ReadAt, Roles};
 use crate::unsafe_options::{NO_FLUSHES, UnsafeOption};
 use fsdyno_model::{Bytes, Capabilities, Consistency, Contender, ExtraPromise, Step};
@@ -31,6 +32,23 @@ const UNSAFE: &[UnsafeOption] = &[
         word: "nodatasum",
         cost: "data have no checksums",
         source: "btrfs(5) of btrfs-progs 6.2, datasum",
+    },
+];
+
+const PROTECTIONS: &[Protection] = &[
+    Protection {
+        name: "checksums of data",
+        with: "",
+        without: ":nodatasum",
+        also: None,
+        source: "btrfs(5) of btrfs-progs 6.2, datasum",
+    },
+    Protection {
+        name: "compression (zstd)",
+        with: ":compress=zstd",
+        without: "",
+        also: None,
+        source: "btrfs(5) of btrfs-progs 6.2, compress",
     },
 ];
 
@@ -178,6 +196,7 @@ static FACTS: Facts = Facts {
     by_hand: &["mkfs.btrfs"],
     grammar: &MKFS,
     unsafe_options: UNSAFE,
+    protections: PROTECTIONS,
     options: OPTIONS,
     foreign: &["device"],
     layouts: &["single", "pool", MIRROR, STRIPE, PARITY],
@@ -266,6 +285,13 @@ impl Filesystem for Btrfs {
     fn scrub(&self, target: &Path) -> Option<Check> {
         let (_, step) = on_directory("scrub", &["btrfs", "scrub", "start", "-B"], target)?;
         Some(Check { step, clean: &[0] })
+    }
+
+    fn snapshot(&self, target: &Path, number: u32) -> Option<Step> {
+        let words = ["btrfs", "subvolume", "snapshot", "-r"];
+        let place = target.join(format!("snapshot-{number}"));
+        let argv = words.into_iter().chain([target.to_str()?, place.to_str()?]);
+        Some(Step::command(argv))
     }
 
     fn forget(&self, device: &str) -> Option<Forget> {

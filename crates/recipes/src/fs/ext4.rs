@@ -4,6 +4,7 @@ use super::Facts;
 use super::ext_family::{
     Ext, JOURNAL, PROMISES, SHARED, SMALLEST_WITH_JOURNAL, STALE_DATA, TEMPLATE, joined,
 };
+use crate::protection::Protection;
 use fsdyno_model::{Bytes, Capabilities, Consistency};
 
 /// Mount options of ext4 only.
@@ -21,6 +22,30 @@ const OWN: &[&str] = &[
 
 static OPTIONS: [&str; SHARED.len() + JOURNAL.len() + OWN.len()] = joined(&[SHARED, JOURNAL, OWN]);
 
+const PROTECTIONS: &[Protection] = &[
+    Protection {
+        name: "checksums of metadata",
+        with: "",
+        without: "[-O ^metadata_csum]",
+        also: None,
+        source: "ext4(5) of e2fsprogs 1.47.0, metadata_csum",
+    },
+    Protection {
+        name: "the journal",
+        with: "",
+        without: "[-O ^has_journal]",
+        also: None,
+        source: "ext4(5) of e2fsprogs 1.47.0, has_journal",
+    },
+    Protection {
+        name: "data in the journal",
+        with: ":data=journal",
+        without: "",
+        also: None,
+        source: "ext4(5) of e2fsprogs 1.47.0, data",
+    },
+];
+
 /// ext4 with the defaults of mkfs.ext4.
 pub static EXT4: Ext = Ext(Facts {
     name: "ext4",
@@ -33,6 +58,7 @@ pub static EXT4: Ext = Ext(Facts {
     },
     mkfs: &["mkfs.ext4"],
     options: &OPTIONS,
+    protections: PROTECTIONS,
     smallest: SMALLEST_WITH_JOURNAL,
     defragmenter: Some("e4defrag"),
     promises: PROMISES,

@@ -3,6 +3,7 @@
 use super::fs_facts::{Facts, StaleData};
 use crate::mkfs_options::MkfsGrammar;
 use crate::promises::Documented;
+use crate::protection::Protection;
 use crate::unsafe_options::{NO_FLUSHES, UnsafeOption};
 use fsdyno_model::{Bytes, Capabilities, Consistency, ExtraPromise};
 
@@ -24,6 +25,7 @@ pub static F2FS: Facts = Facts {
     by_hand: &["mkfs.f2fs"],
     grammar: &MKFS,
     unsafe_options: UNSAFE,
+    protections: PROTECTIONS,
     options: OPTIONS,
     // On smaller devices the reserve for the cleaner leaves no space for data.
     smallest: Bytes(128 << 20),
@@ -66,6 +68,14 @@ const UNSAFE: &[UnsafeOption] = &[
         source: "filesystems/f2fs of Linux 6.12, checkpoint",
     },
 ];
+
+const PROTECTIONS: &[Protection] = &[Protection {
+    name: "checksums of inodes",
+    with: "[-Oextra_attr,inode_checksum]",
+    without: "[-Oextra_attr]",
+    also: None,
+    source: "mkfs.f2fs(8) of f2fs-tools 1.15, -O",
+}];
 
 /// Option grammar of mkfs.f2fs (f2fs-tools 1.15, mkfs.f2fs(8)).
 static MKFS: MkfsGrammar = MkfsGrammar {

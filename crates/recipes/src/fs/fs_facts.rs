@@ -4,6 +4,7 @@
 use super::{Check, Filesystem, on};
 use crate::mkfs_options::MkfsGrammar;
 use crate::promises::Documented;
+use crate::protection::Protection;
 use crate::unsafe_options::UnsafeOption;
 use fsdyno_model::{Bytes, Capabilities, FilesystemKind};
 
@@ -52,6 +53,8 @@ pub struct Facts {
     pub options: &'static [&'static str],
     /// Options that give up safety for speed.
     pub unsafe_options: &'static [UnsafeOption],
+    /// What options protect or save, at a price.
+    pub protections: &'static [Protection],
     /// Keys of mount options that would make the kernel open another device or file.
     pub foreign: &'static [&'static str],
     pub layouts: &'static [&'static str],
@@ -96,6 +99,7 @@ impl Facts {
         driver: None,
         options: &[],
         unsafe_options: &[],
+        protections: &[],
         foreign: &[],
         layouts: &["single"],
         smallest: Bytes(0),

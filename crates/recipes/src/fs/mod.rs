@@ -254,6 +254,12 @@ pub trait Filesystem: Sync {
         None
     }
 
+    /// Takes the snapshot of this number of the mounted file system, which is
+    /// read-only. None if fsdyno knows no such operation of it.
+    fn snapshot(&self, _target: &Path, _number: u32) -> Option<Step> {
+        None
+    }
+
     /// The mount option that disables flushes. Durability and write order then depend on a device
     /// that loses no data. None without such an option.
     fn unflushed(&self) -> Option<&'static str> {

@@ -3,6 +3,7 @@
 use super::{Facts, Filesystem, on_directory};
 use crate::mkfs_options::MkfsGrammar;
 use crate::promises::Documented;
+use crate::protection::Protection;
 use crate::roles::{ReadAt, Roles};
 use fsdyno_model::{Bytes, Capabilities, Consistency, Contender, ExtraPromise, Step};
 use std::path::Path;
@@ -72,6 +73,14 @@ const PROMISES: &[Documented] = &[
 const LOG_ORDER: &str = "\"global ordering guarantees\" of the log in \
                          filesystems/xfs/xfs-delayed-logging-design of Linux 6.12";
 
+const PROTECTIONS: &[Protection] = &[Protection {
+    name: "checksums of metadata",
+    with: "",
+    without: "[-m crc=0]",
+    also: Some("inodes of 256 bytes, and no B+ tree of free inodes and no reflink"),
+    source: "mkfs.xfs(8) of xfsprogs 6.1, crc",
+}];
+
 static FACTS: Facts = Facts {
     name: "xfs",
     title: "extents in B+ trees, allocation groups, metadata journal",
@@ -84,6 +93,7 @@ static FACTS: Facts = Facts {
     by_hand: &["mkfs.xfs"],
     grammar: &MKFS,
     options: OPTIONS,
+    protections: PROTECTIONS,
     foreign: &["logdev", "rtdev"],
     // mkfs.xfs rejects smaller devices since xfsprogs 5.19.
     smallest: Bytes(300 << 20),

@@ -122,7 +122,7 @@ struct WithUserCode {
 
 /// What phases make of a contender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Total {
+pub(crate) enum Total {
     /// The sum of their times.
     Sum,
     /// The geometric mean of the costs that they are judged by.
@@ -131,7 +131,7 @@ enum Total {
 
 impl Total {
     /// The total of all phases in each block that has them.
-    fn of(self, phases: &[&[(u32, f64)]]) -> Vec<(u32, f64)> {
+    pub fn of(self, phases: &[&[(u32, f64)]]) -> Vec<(u32, f64)> {
         let mut blocks: BTreeMap<u32, (usize, f64)> = BTreeMap::new();
         for (block, cost) in phases.iter().copied().flatten() {
             let sum = blocks.entry(*block).or_default();

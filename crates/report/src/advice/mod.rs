@@ -22,7 +22,7 @@ use crate::comparison::{Comparisons, user_code};
 use crate::lists::unique;
 use crate::run_json::{self, RatioInterval};
 use crate::terms;
-pub(crate) use candidates::Field;
+pub(crate) use candidates::{Field, Total};
 use fsdyno_model::{
     Contender, Exploration, FaultTests, Plan, ProgramSource, ResultSet, StateClass, WarningKind,
     Workload,

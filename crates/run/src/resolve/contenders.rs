@@ -42,7 +42,9 @@ impl ContenderParser<'_> {
             match entry {
                 ContenderEntry::Typed(entry) => all.extend(self.entry(entry.get_ref())?),
                 ContenderEntry::Value(value) => {
-                    all.push(self.checked(value.clone(), None)?);
+                    let mut spec = self.checked(value.clone(), None)?;
+                    spec.contender.label += &value.state.suffix();
+                    all.push(spec);
                 }
             }
         }

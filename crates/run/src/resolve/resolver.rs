@@ -70,8 +70,9 @@ pub fn resolve(options: &RunOptions, catalogue: &Catalogue) -> Result<Plan, Reso
     let skipped = skipped(&contenders, &workloads).map_err(layers.wrong("contenders"))?;
     let varies = varying::resolve(settings.vary.as_ref(), &workloads, virtual_time)
         .map_err(layers.wrong("vary"))?;
-    let fresh = contenders.iter().all(|one| one.state.is_fresh());
-    let equal_blocks = virtual_time && varies.is_empty() && fresh;
+    // Each block fills with files of its own.
+    let filled = contenders.iter().any(|one| one.state.fill().is_some());
+    let equal_blocks = virtual_time && varies.is_empty() && !filled;
     let length = length::of(&layers, virtual_time, equal_blocks)?;
     let resolved = Plan {
         name,

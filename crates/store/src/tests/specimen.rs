@@ -85,6 +85,7 @@ pub(crate) fn plan() -> Plan {
                     fill_permille: Some(950),
                     fragmented: false,
                     age: 3,
+                    snapshots: 0,
                 },
                 handicap_permille: 50,
                 lab: LabChoice::Uml,

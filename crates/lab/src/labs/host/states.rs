@@ -10,7 +10,7 @@ use rustix::fs::{CWD, Mode, OFlags};
 /// Fills and ages as requested, records the result, and waits until deferred work has ended.
 pub(super) fn set_up(executor: &mut HostExecutor<'_, '_>, job: &Job<'_>) -> Result<(), CellEnd> {
     let state = &job.contender.state;
-    if state.is_fresh() || !job.touches_files() {
+    if state.fill_permille.is_none() || !job.touches_files() {
         return Ok(());
     }
     has_room(executor, job)?;

@@ -1,0 +1,89 @@
+//! The price of protection, measured in virtual time. Without the lab kernel, the tests are skipped by
+//! name.
+
+use crate::support::{Home, Printed, have, lab_kernel};
+use serde_json::Value;
+use std::path::Path;
+
+fn price(home: &Home, kernel: &Path, words: &[&str]) -> Printed {
+    let (work, kernel) = (
+        home.work().display().to_string(),
+        kernel.display().to_string(),
+    );
+    let place = ["--work-dir", &work, "--guest-kernel", &kernel];
+    home.fsdyno(&[&["price"][..], words, &place].concat())
+}
+
+#[test]
+fn protections_are_priced_by_the_same_work_without_them() {
+    let name = "protections_are_priced_by_the_same_work_without_them";
+    let Some(kernel) = lab_kernel(name) else {
+        return;
+    };
+    if !have(&["mkfs.btrfs"], name) {
+        return;
+    }
+    let measured = || {
+        let home = Home::new();
+        let words = [
+            "mail",
+            "--fs",
+            "btrfs",
+            "--scale",
+            "0.02",
+            "--draws",
+            "3",
+            "--snapshots",
+            "3",
+            "--format",
+            "json",
+        ];
+        let printed = price(&home, &kernel, &words);
+        let prices: Value = serde_json::from_str(&printed.out).expect(&printed.err);
+        let again = home.fsdyno(&["price", "--run", "last", "--format", "json"]);
+        assert_eq!(again.out, printed.out);
+        prices["prices"].clone()
+    };
+    let prices = measured();
+    let of = |protection: &str| {
+        let all = prices.as_array().unwrap().iter();
+        let mut found = all.filter(|one| one["protection"] == protection);
+        found.next().expect(protection).clone()
+    };
+    let ratio = |price: &Value, figure: &str| price[figure].as_f64().unwrap();
+    let snapshots = of("3 snapshots");
+    assert_eq!(snapshots["with"], "btrfs snapshots=3");
+    assert_eq!(
+        snapshots["phases"],
+        serde_json::json!(["mail-read", "mail-expunge"])
+    );
+    // Every second message is deleted.
+    assert!(ratio(&snapshots, "space") > 1.3, "{snapshots}");
+    let mirror = of("a mirror of 2 disks");
+    assert_eq!(mirror["disks"], serde_json::json!([2, 1]));
+    // A single disk has two copies of metadata, and one of data.
+    assert!(ratio(&mirror, "written") > 1.05, "{mirror}");
+    let checksums = of("checksums of data");
+    assert!(ratio(&checksums, "processor") > 1.0, "{checksums}");
+    assert_eq!(checksums["without"], "btrfs:nodatasum");
+    assert_eq!(measured(), prices, "virtual time");
+}
+
+#[test]
+fn file_systems_without_a_price_are_refused() {
+    let name = "file_systems_without_a_price_are_refused";
+    let Some(kernel) = lab_kernel(name) else {
+        return;
+    };
+    let home = Home::new();
+    for (contender, reason) in [
+        ("tmpfs", "on block devices"),
+        ("host/ext4", "in guests"),
+        ("jfs@raid0x2", "no protection"),
+        ("nofs", "nofs"),
+    ] {
+        let printed = price(&home, &kernel, &["--fs", contender]);
+        assert_eq!(printed.code, Some(2), "{contender}: {}", printed.err);
+        assert!(printed.err.contains(reason), "{contender}: {}", printed.err);
+    }
+}
