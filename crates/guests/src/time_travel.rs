@@ -48,6 +48,9 @@ const LINE: i32 = 200;
 /// A fixed search path, because that of the user varies.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
+/// The variable of a guest whose disks do not rotate.
+pub(crate) const SOLID: &str = "FSDYNO_SOLID";
+
 /// The build options that the kernel must list.
 const ABILITIES: [&str; 3] = [
     "CONFIG_UML_TIME_TRAVEL_SUPPORT=y",
@@ -87,6 +90,8 @@ fn virtual_time_kernel(machine: &Machine) -> Result<&Uml, GuestError> {
 pub struct Setting {
     pub memory: Bytes,
     pub disks: usize,
+    /// Whether its disks rotate: a virtio disk does not say it.
+    pub rotates: bool,
     /// Selects its random numbers: UUIDs, hash seeds of directories, the choice of block groups. None
     /// for those of a guest without this word.
     pub random: Option<u64>,
@@ -168,6 +173,9 @@ fn words(uml: &Uml, setting: Setting) -> Vec<String> {
     words.push(format!("ssl0=fd:{LINE}"));
     words.push(format!("TMPDIR={}/tmp", super::PLACE));
     words.push(format!("PATH={PATH}"));
+    if !setting.rotates {
+        words.push(format!("{SOLID}=1"));
+    }
     if uml.programs.is_some() {
         words.extend(own_programs::words(
             &format!("{HERE}/{LINK}"),

@@ -317,6 +317,38 @@ fn the_work_of_the_kernel_is_counted_and_charged_unless_computing_is_free() {
 }
 
 #[test]
+fn the_kernel_knows_whether_a_model_disk_rotates() {
+    let test = "the_kernel_knows_whether_a_model_disk_rotates";
+    let Some(kernel) = lab_kernel(test).filter(|_| have(&["mkfs.btrfs"], test)) else {
+        return;
+    };
+    let home = Home::new();
+    let (kernel, work) = (kernel.display().to_string(), home.work());
+    let work = work.display().to_string();
+    for (disk, rotates, option) in [("nvme", "0", ""), ("sata-2008", "1", "-v")] {
+        // Btrfs mounts with `ssd` by itself, and then lets no fsync wait for others.
+        let command = format!(
+            "grep -q {rotates} /sys/block/vda/queue/rotational &&
+             grep btrfs /proc/mounts | grep -q {option} ,ssd,"
+        );
+        let run = [
+            "run",
+            "--fs",
+            "btrfs",
+            "--disk",
+            disk,
+            "--repeats",
+            "1",
+            "--exec",
+            &command,
+        ];
+        let place = ["--guest-kernel", &kernel, "--work-dir", &work];
+        let output = home.fsdyno(&[&run[..], &place].concat());
+        assert_eq!(output.code, Some(0), "{disk}: {}{}", output.out, output.err);
+    }
+}
+
+#[test]
 fn bytes_that_the_program_searches_are_user_time_at_the_price_of_the_profile() {
     let test = "bytes_that_the_program_searches_are_user_time_at_the_price_of_the_profile";
     let Some(kernel) = lab_kernel(test).filter(|_| have(&["mkfs.ext4"], test)) else {

@@ -63,10 +63,11 @@ impl GuestLab {
         let TimedDisks {
             calendar,
             mut calendar_disks,
+            rotates,
             ..
         } = timed_disks(model, (disks, size(disks)?), scratch)?;
-        let (mut guest, line) =
-            self.start_in_virtual_time((self.size.memory, disks.len()), None, scratch)?;
+        let size = (self.size.memory, disks.len(), rotates);
+        let (mut guest, line) = self.start_in_virtual_time(size, None, scratch)?;
         let mut acknowledgements =
             AckReader::of(line, test.writing()).map_err(|e| guest_failed(e.to_string()))?;
         let stop = CancelToken::new();
@@ -156,8 +157,8 @@ impl GuestLab {
         write_task(scratch, task).map_err(guest_failed)?;
         let place = (disks, size(disks)?);
         let timed_disks = timed_disks(model, place, scratch)?;
-        let (mut guest, line) =
-            self.start_in_virtual_time((self.size.memory, disks.len()), None, scratch)?;
+        let size = (self.size.memory, disks.len(), timed_disks.rotates);
+        let (mut guest, line) = self.start_in_virtual_time(size, None, scratch)?;
         let (line, words) = Line::new(line).map_err(|e| guest_failed(e.to_string()))?;
         let kept = timed_disks.keep(line, setting);
         let received = self.wait_for_end(&mut guest, &words, take);

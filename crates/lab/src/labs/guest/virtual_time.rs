@@ -47,6 +47,8 @@ const GONE: Duration = Duration::from_secs(2);
 pub(super) struct TimedDisks {
     pub calendar: UnixListener,
     pub calendar_disks: Vec<CalendarDisk>,
+    /// Whether they rotate.
+    pub rotates: bool,
     /// Whether they have volatile caches that a power cut empties.
     pub volatile: bool,
 }
@@ -70,6 +72,7 @@ impl TimedDisks {
         Ok(Self {
             calendar,
             calendar_disks,
+            rotates: disk.rotates(),
             volatile: !disk.keeps_writes(),
         })
     }
@@ -157,7 +160,11 @@ impl GuestLab {
                 TimedDisks::create(&disk, place, scratch.path(), recorder)
             })
             .map_err(|e| notes.halt(e, None))?;
-        let size = (memory_for(plan, contender), images.len());
+        let size = (
+            memory_for(plan, contender),
+            images.len(),
+            timed_disks.rotates,
+        );
         let names = plan.draw(Vary::Names, cell.block);
         let started = self.start_in_virtual_time(size, names, scratch.path());
         let (mut guest, line) = started.map_err(|e| notes.halt(e.to_string(), None))?;
@@ -219,18 +226,19 @@ impl GuestLab {
         Ok(())
     }
 
-    /// Starts a guest with this memory and this number of disks. Its calendar, disks and task are
+    /// Starts a guest with this memory and this number of disks, which may rotate. Its calendar, disks and task are
     /// in `scratch`. Its random numbers depend on `random`.
     pub(super) fn start_in_virtual_time(
         &self,
-        size: (Bytes, usize),
+        (memory, disks, rotates): (Bytes, usize, bool),
         random: Option<u64>,
         scratch: &Path,
     ) -> Result<(Guest, UnixStream), GuestError> {
         let program = Path::new(&self.init[0]);
         let size = time_travel::Setting {
-            memory: size.0,
-            disks: size.1,
+            memory,
+            disks,
+            rotates,
             random,
             profiled: self.profiles.is_some(),
         };
