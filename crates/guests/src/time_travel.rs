@@ -227,6 +227,7 @@ mod tests {
         let setting = |random| Setting {
             memory: Bytes(64 << 20),
             disks: 2,
+            rotates: true,
             random,
             profiled: false,
         };
@@ -237,6 +238,12 @@ mod tests {
         assert_ne!(random(1), random(u64::MAX));
         assert_eq!(random(1).len(), random(u64::MAX).len());
         assert!(reported.contains(&"virtio_uml.device=disk1:2".to_owned()));
+        let solid = Setting {
+            rotates: false,
+            ..setting(None)
+        };
+        let more = words(&kernel("/a/linux"), solid);
+        assert_eq!(more.len(), reported.len() + 1);
         let own = std::env::current_exe().unwrap();
         let own = own.display().to_string();
         assert!(reported.iter().all(|word| !word.contains(&own)));
