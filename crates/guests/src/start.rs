@@ -15,6 +15,9 @@ pub const MAX_DISKS: usize = 16;
 /// The environment variable of a guest on QEMU.
 pub(crate) const MACHINE: &str = "FSDYNO_MACHINE";
 
+/// The environment variable of a guest whose disks do not rotate.
+pub(crate) const SOLID: &str = "FSDYNO_SOLID";
+
 #[derive(Debug, Clone)]
 pub struct Setting<'a> {
     pub memory: Bytes,

@@ -10,7 +10,7 @@ use super::determinism::make_deterministic;
 use super::machine::{GuestError, Machine};
 use super::own_programs;
 use super::running::Guest;
-use super::start::MAX_DISKS;
+use super::start::{MAX_DISKS, SOLID};
 use super::uml::Uml;
 use fsdyno_host::journal::Journal;
 use fsdyno_model::Bytes;
@@ -47,9 +47,6 @@ const LINE: i32 = 200;
 
 /// A fixed search path, because that of the user varies.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-
-/// The variable of a guest whose disks do not rotate.
-pub(crate) const SOLID: &str = "FSDYNO_SOLID";
 
 /// The build options that the kernel must list.
 const ABILITIES: [&str; 3] = [

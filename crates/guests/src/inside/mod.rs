@@ -6,8 +6,7 @@
 
 pub(crate) mod entry;
 
-use crate::start::{self, MACHINE};
-use crate::time_travel::SOLID;
+use crate::start::{self, MACHINE, SOLID};
 use crate::{LINE_NAME, PLACE, own_programs};
 use fsdyno_files::programs;
 use fsdyno_host::probe::MODULES;

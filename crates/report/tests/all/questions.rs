@@ -282,8 +282,8 @@ fn which_file_system_if_the_choice_changes_with_the_amount_of_work() {
     });
     let stated = [
         "The choice depends on the size of the work",
-        "with 4 times this work f2fs",
-        "with 16 times this work f2fs or xfs",
+        "with 4 times this work, f2fs is the fastest",
+        "with 16 times this work, f2fs or xfs is the fastest",
     ];
     check(&advice, &["ext3"], &stated, &["still among the fastest"]);
 }

@@ -114,8 +114,8 @@ pub(super) fn plan_of_cell(plan: &Plan, cell: Cell) -> (Plan, Cell) {
 mod tests {
     use super::*;
     use fsdyno_model::{
-        CacheState, ContenderKernel, DatasetChoice, DiskTime, GuestSize, KernelChoice, Nanos,
-        PhasePlan, Workload,
+        CacheState, ContenderKernel, DatasetChoice, DiskTime, GuestSize, InitialState,
+        KernelChoice, Nanos, PhasePlan, Workload,
     };
 
     fn workload(name: &str) -> Workload {
@@ -177,7 +177,7 @@ mod tests {
             program: KernelChoice::Lab,
             source: None,
         });
-        others.contenders[0].state.age = 3;
+        others.contenders[0].state = InitialState::of(None, 3).unwrap();
         let skipped = |contender: &str| SkippedPhase {
             contender: contender.into(),
             workload: "ports".into(),
