@@ -19,23 +19,23 @@ const SPACE: f64 = 0.01;
 const LEFT: f64 = 0.1;
 
 /// A protection whose price is asked for: two contenders of a run, by their labels.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct PriceQuestion {
     /// The contender that is asked about.
     pub base: String,
-    /// The protection, in a sentence.
+    /// The protection.
     pub protection: String,
     /// The contender with it.
     pub with: String,
     /// The contender without it.
     pub without: String,
-    /// The number of snapshots that it takes after the first phase.
+    /// The number of snapshots; 0 if it is another protection.
     pub snapshots: u32,
-    /// The disks of both contenders, if they differ.
+    /// The disks with the protection and without it, for the same capacity; null if they are equal.
     pub disks: Option<(u32, u32)>,
-    /// What else differs between both.
+    /// What else differs between both; null if nothing does.
     pub also: Option<String>,
-    /// The document that describes it.
+    /// The document that describes the option.
     pub source: Option<String>,
 }
 
@@ -68,18 +68,9 @@ pub struct Prices {
 /// The price of one protection.
 #[derive(Debug, Clone, JsonSchema, Serialize)]
 pub struct Price {
-    /// The contender that is asked about.
-    pub base: String,
-    /// The protection.
-    pub protection: String,
-    /// The contender with it.
-    pub with: String,
-    /// The contender without it.
-    pub without: String,
-    /// The number of snapshots; 0 if it is another protection.
-    pub snapshots: u32,
-    /// The disks with the protection and without it, for the same capacity; null if they are equal.
-    pub disks: Option<(u32, u32)>,
+    /// The question.
+    #[serde(flatten)]
+    pub question: PriceQuestion,
     /// The phases that are compared.
     pub phases: Vec<String>,
     /// The time with the protection as a multiple of that without it. A phase that is judged by another
@@ -96,10 +87,6 @@ pub struct Price {
     /// The ratio of the space that the work takes: the largest after a phase, with snapshots that at the
     /// end; null if it is too small, and with other disks.
     pub space: Option<f64>,
-    /// What else differs between both; null if nothing does.
-    pub also: Option<String>,
-    /// The document that describes the option.
-    pub source: Option<String>,
     #[serde(skip)]
     judged: Option<Verdict>,
 }
@@ -238,12 +225,12 @@ impl Price {
             })
         };
         Self {
-            base: terms::printable(&question.base),
-            protection: question.protection.clone(),
-            with: terms::printable(&question.with),
-            without: terms::printable(&question.without),
-            snapshots: question.snapshots,
-            disks: question.disks,
+            question: PriceQuestion {
+                base: terms::printable(&question.base),
+                with: terms::printable(&question.with),
+                without: terms::printable(&question.without),
+                ..question.clone()
+            },
             phases: totals.phases.clone(),
             time: totals.ratio.middle,
             interval: totals.ratio.interval.map(|of| (of.low, of.high)),
@@ -252,8 +239,6 @@ impl Price {
             written: sum(&|sample| Some(sample.device.as_ref()?.written_bytes.0)),
             space: ratio_of_sums(set, question, &|samples| space(samples, first > 0))
                 .filter(|_| question.disks.is_none()),
-            also: question.also.clone(),
-            source: question.source.clone(),
             judged: verdict,
         }
     }
@@ -343,7 +328,7 @@ pub fn document(prices: &Prices) -> Document {
             .map(Into::into)
             .collect(),
         blocks,
-        filters: Filter::of_contenders(prices.prices.iter().map(|one| one.base.clone())),
+        filters: Filter::of_contenders(prices.prices.iter().map(|one| one.question.base.clone())),
         footer: format!("Run: {}.", prices.run),
         ..Document::new(format!("fsdyno: the price of protection, {date}"))
     }
@@ -363,7 +348,7 @@ fn subtitle(prices: &Prices) -> String {
 }
 
 fn bases(prices: &Prices) -> Vec<String> {
-    unique(prices.prices.iter().map(|one| one.base.clone()))
+    unique(prices.prices.iter().map(|one| one.question.base.clone()))
 }
 
 /// The answer: a sentence on the time and one on the space for each contender.
@@ -376,7 +361,7 @@ fn sentences(prices: &Prices) -> Vec<String> {
         let own: Vec<&Price> = prices
             .prices
             .iter()
-            .filter(|one| one.base == base)
+            .filter(|one| one.question.base == base)
             .collect();
         let work = terms::list(&prices.work);
         let mut text = match times(&own, prices.margin) {
@@ -389,7 +374,7 @@ fn sentences(prices: &Prices) -> Vec<String> {
         if !open.is_empty() {
             text.extend([" Not decided: ", &terms::list(&open), "."]);
         }
-        if own.iter().any(|one| one.snapshots > 0) {
+        if own.iter().any(|one| one.question.snapshots > 0) {
             text += " Times with snapshots are of the phases after the first.";
         }
         let spaces = spaces(&own);
@@ -404,7 +389,7 @@ fn sentences(prices: &Prices) -> Vec<String> {
 /// The protections with such a verdict.
 fn named(own: &[&Price], of: impl Fn(Option<Verdict>) -> bool) -> Vec<String> {
     let those = own.iter().filter(|one| of(one.judged));
-    those.map(|one| one.protection.clone()).collect()
+    those.map(|one| one.question.protection.clone()).collect()
 }
 
 /// By how much each protection changes the time, if it is decided; those without a difference together.
@@ -416,7 +401,7 @@ fn times(own: &[&Price], margin: f64) -> Vec<String> {
             Some(Verdict::Faster) => shorter(price.time, price.interval),
             _ => continue,
         };
-        parts.push(format!("{change} with {}", price.protection));
+        parts.push(format!("{change} with {}", price.question.protection));
     }
     let equal = named(own, |one| one == Some(Verdict::Equivalent));
     if !equal.is_empty() {
@@ -469,13 +454,13 @@ fn percent(share: f64) -> String {
 fn spaces(own: &[&Price]) -> Vec<String> {
     let mut parts = Vec::new();
     for price in own {
-        let name = &price.protection;
-        let when = if price.snapshots > 0 {
+        let name = &price.question.protection;
+        let when = if price.question.snapshots > 0 {
             " at the end"
         } else {
             ""
         };
-        match (price.disks, price.space) {
+        match (price.question.disks, price.space) {
             (Some((_, without)), _) => {
                 let plural = if without == 1 { "" } else { "s" };
                 parts.push(format!("{name} for the capacity of {without} disk{plural}"));
@@ -514,8 +499,8 @@ fn table(prices: &Prices) -> Table {
         rows: prices
             .prices
             .iter()
-            .filter(|one| one.base == base)
-            .map(|one| Row::new(Label::from(one.protection.as_str()), cells(one)))
+            .filter(|one| one.question.base == base)
+            .map(|one| Row::new(Label::from(one.question.protection.as_str()), cells(one)))
             .collect(),
         heading: base,
         ..Group::default()
@@ -529,7 +514,7 @@ fn table(prices: &Prices) -> Table {
 }
 
 fn cells(price: &Price) -> Vec<Cell> {
-    let space = match price.disks {
+    let space = match price.question.disks {
         Some((with, without)) => Cell::Text(format!("{with} disks for {without}")),
         None => Cell::known(price.space, Cell::Ratio),
     };
@@ -553,23 +538,23 @@ fn legend(prices: &Prices) -> String {
         terms::percent(prices.margin)
     );
     let any = |test: &dyn Fn(&Price) -> bool| prices.prices.iter().any(test);
-    if any(&|one| one.snapshots > 0) {
+    if any(&|one| one.question.snapshots > 0) {
         text += " Snapshots are taken after the first phase; their space is that at the end. Taking \
                  and deleting them is not timed.";
     }
     let compresses = |one: &Price| {
         let saves = one.space.is_none_or(|ratio| ratio < 1.0 - SPACE);
-        one.protection.starts_with("compression") && !saves
+        one.question.protection.starts_with("compression") && !saves
     };
     if any(&compresses) {
         text += " Where compression saves no space, the data of the work are incompressible, and its \
                  gain with other data is not shown.";
     }
     let also = prices.prices.iter().filter_map(|one| {
-        let also = one.also.as_ref()?;
+        let also = one.question.also.as_ref()?;
         Some(format!(
             " Without {}, {} also has {also}.",
-            one.protection, one.base
+            one.question.protection, one.question.base
         ))
     });
     text.extend(unique(also));
@@ -598,12 +583,12 @@ pub fn figures(prices: &Prices) -> Table {
         let text = |text: &str| Cell::Text(text.to_owned());
         let number = |value: Option<f64>| Cell::known(value, Cell::Number);
         let disks = |of: fn((u32, u32)) -> u32| {
-            Cell::known(one.disks, |disks| Cell::Count(of(disks).into()))
+            Cell::known(one.question.disks, |disks| Cell::Count(of(disks).into()))
         };
         let cells = vec![
-            text(&one.protection),
-            text(&one.with),
-            text(&one.without),
+            text(&one.question.protection),
+            text(&one.question.with),
+            text(&one.question.without),
             number(Some(one.time)),
             number(one.interval.map(|of| of.0)),
             number(one.interval.map(|of| of.1)),
@@ -616,7 +601,7 @@ pub fn figures(prices: &Prices) -> Table {
             Cell::Count(prices.draws as u64),
             text(&prices.run),
         ];
-        Row::new(one.base.as_str(), cells)
+        Row::new(one.question.base.as_str(), cells)
     });
     Table::new("prices", "contender", names.map(Column::of_text), rows)
 }
@@ -627,12 +612,16 @@ mod tests {
 
     fn price(protection: &str, time: f64, judged: Verdict) -> Price {
         Price {
-            base: "btrfs".to_owned(),
-            protection: protection.to_owned(),
-            with: String::new(),
-            without: String::new(),
-            snapshots: 0,
-            disks: None,
+            question: PriceQuestion {
+                base: "btrfs".to_owned(),
+                protection: protection.to_owned(),
+                with: String::new(),
+                without: String::new(),
+                snapshots: 0,
+                disks: None,
+                also: None,
+                source: None,
+            },
             phases: Vec::new(),
             time,
             interval: Some((time * 0.98, time * 1.02)),
@@ -640,8 +629,6 @@ mod tests {
             processor: None,
             written: None,
             space: None,
-            also: None,
-            source: None,
             judged: Some(judged),
         }
     }
@@ -664,9 +651,9 @@ mod tests {
     #[test]
     fn the_answer_claims_only_what_the_verdicts_decide() {
         let mut snapshots = price("10 snapshots", 1.5, Verdict::Slower);
-        (snapshots.snapshots, snapshots.space) = (10, Some(2.5));
+        (snapshots.question.snapshots, snapshots.space) = (10, Some(2.5));
         let mut mirror = price("a mirror of 2 disks", 0.9, Verdict::Faster);
-        mirror.disks = Some((2, 1));
+        mirror.question.disks = Some((2, 1));
         let mut compression = price("compression", 3.0, Verdict::Slower);
         compression.space = Some(0.63);
         let all = prices(vec![

@@ -1,6 +1,7 @@
 //! `price`: what protection costs on a file system: a run of it with and without checksums, compression,
 //! snapshots, a mirror and a parity, in virtual time, and the ratios.
 
+use super::advise::{DISK, SCALE};
 use super::jobs::JobsArgs;
 use super::rendering;
 use super::run::{Execution, fresh, resolve_here};
@@ -27,10 +28,8 @@ use std::path::{Path, PathBuf};
 const WORKLOAD: &str = "Workload";
 const PLACE: &str = "Where it is measured";
 
-/// The defaults of the work, its size and the disk.
+/// The default work.
 const SUITE: &str = "mail";
-const SCALE: f64 = 0.1;
-const DISK: &str = "sata-ssd";
 
 /// The settings that a recorded run has already.
 const OF_RUN: [&str; 13] = [

@@ -9,6 +9,7 @@ mod question;
 mod variants;
 
 pub use args::{AdviseArgs, Survival};
+pub(in crate::commands) use measure::{DISK, SCALE};
 
 use crate::catalogue::{runs_without_daemon, unavailable};
 use crate::commands::left_out::note_all_left_out;
