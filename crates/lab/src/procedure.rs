@@ -41,9 +41,16 @@ pub trait CellExecutor {
     /// Runs a phase and keeps its sample.
     fn phase(&mut self, job: &Job<'_>, number: u32, evidence: CacheEvidence)
     -> Result<(), CellEnd>;
-    /// Waits until the other cells of the block are as far as this one, if they run together with it:
-    /// `stage` grows from phase to phase.
-    fn wait_for_block(&mut self, _stage: u32) {}
+    /// Waits until the other cells of the block are as far as this one, if they run together with it.
+    fn wait_for_block(&mut self, _place: Place) {}
+    /// The number of phases from this one on that may be repeated together, in rounds.
+    fn repeatable_together(&mut self, _job: &Job<'_>, _first: u32) -> u32 {
+        0
+    }
+    /// Whether the phases that were repeated together begin another round, at this place.
+    fn begins_round(&mut self, _place: Place) -> bool {
+        false
+    }
     /// Skips a phase that the file system does not support. The plan holds the reason.
     fn skip(&mut self, _skipped: &SkippedPhase) {}
     /// Compares the newest tree with its source, or with the end of a recording.
@@ -52,6 +59,35 @@ pub trait CellExecutor {
     fn check(&mut self, check: &Check) -> Result<(), CellEnd>;
     /// Releases all resources of the cell.
     fn release(&mut self) -> Result<(), CellEnd>;
+}
+
+/// How far a cell is. It grows from phase to phase, for all cells of a block alike.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub struct Place {
+    /// A phase, or the first of those that are repeated together, from 1.
+    pub stage: u32,
+    /// The round of phases that are repeated together, from 0.
+    pub round: u32,
+    /// The phase of this round, from 1. Between rounds it is 0.
+    pub phase: u32,
+    /// Whether the phase is prepared. The caches of all contenders are set up before the first of them
+    /// works: `drop_caches` concerns the whole machine.
+    pub prepared: bool,
+}
+
+impl Place {
+    /// Behind all phases.
+    pub const END: Self = Self {
+        stage: u32::MAX,
+        round: 0,
+        phase: 0,
+        prepared: false,
+    };
+
+    /// Whether this is the first phase of a repeated round.
+    pub fn repeats(self) -> bool {
+        self.round > 0 && self.phase == self.stage
+    }
 }
 
 /// The reason why a cell ended early.
@@ -71,22 +107,29 @@ pub fn run(executor: &mut dyn CellExecutor, job: &Job<'_>) -> Result<(), CellEnd
     executor.enter(Stage::Prepare);
     executor.state(job)?;
     executor.set_up_dataset(job)?;
-    for (number, phase) in (0..).zip(&job.workload.phases) {
-        if number == 1 {
-            take_snapshots(executor, job, &target)?;
+    let mut rest = (0..).zip(&job.workload.phases).peekable();
+    while let Some((first, _)) = rest.peek() {
+        let first = *first;
+        let together = executor.repeatable_together(job, first).max(1);
+        let phases: Vec<_> = rest.by_ref().take(together as usize).collect();
+        let mut place = Place {
+            stage: first + 1,
+            ..Place::default()
+        };
+        loop {
+            for (number, phase) in &phases {
+                place.phase = number + 1;
+                one_phase(executor, job, place, phase)?;
+            }
+            place.round += 1;
+            place.phase = 0;
+            place.prepared = false;
+            if !executor.begins_round(place) {
+                break;
+            }
         }
-        let mut skipped = job.plan.skipped_by(job.contender, job.workload);
-        if let Some(skipped) = skipped.find(|skipped| skipped.phase == phase.label) {
-            executor.skip(skipped);
-            continue;
-        }
-        // A phase that continues as the one before it left the caches follows at once.
-        if number == 0 || phase.cache != CacheState::AsIs {
-            executor.wait_for_block(number + 1);
-        }
-        one_phase(executor, job, number, phase)?;
     }
-    executor.wait_for_block(u32::MAX);
+    executor.wait_for_block(Place::END);
     // Once, at the end, where it disturbs no phase.
     if let Some((source, step)) = job.recipe.free_space(&devices, &target)
         && job.plan.count_extents
@@ -101,13 +144,10 @@ pub fn run(executor: &mut dyn CellExecutor, job: &Job<'_>) -> Result<(), CellEnd
 }
 
 /// Takes the snapshots of the contender's state.
-fn take_snapshots(
-    executor: &mut dyn CellExecutor,
-    job: &Job<'_>,
-    target: &Path,
-) -> Result<(), CellEnd> {
+fn take_snapshots(executor: &mut dyn CellExecutor, job: &Job<'_>) -> Result<(), CellEnd> {
+    let target = executor.target();
     let snapshots = (1..=job.contender.state.snapshots)
-        .filter_map(|number| job.recipe.snapshot(target, number));
+        .filter_map(|number| job.recipe.snapshot(&target, number));
     for (at, step) in snapshots.enumerate() {
         if at == 0 {
             executor.enter(Stage::Prepare);
@@ -163,9 +203,22 @@ fn unmount_and_check(
 fn one_phase(
     executor: &mut dyn CellExecutor,
     job: &Job<'_>,
-    number: u32,
+    place: Place,
     phase: &PhasePlan,
 ) -> Result<(), CellEnd> {
+    let number = place.phase - 1;
+    if number == 1 && place.round == 0 {
+        take_snapshots(executor, job)?;
+    }
+    let mut skipped = job.plan.skipped_by(job.contender, job.workload);
+    if let Some(skipped) = skipped.find(|skipped| skipped.phase == phase.label) {
+        executor.skip(skipped);
+        return Ok(());
+    }
+    // A phase that continues as the one before it left the caches follows at once.
+    if number == 0 || phase.cache != CacheState::AsIs {
+        executor.wait_for_block(place);
+    }
     // The preflight has resolved every kind.
     let Some(kind) = kinds::find(&phase.kind) else {
         return Ok(());
@@ -176,6 +229,12 @@ fn one_phase(
     }
     executor.enter(Stage::Cache);
     let evidence = executor.cache(job, phase, kind.needs)?;
+    if phase.cache != CacheState::AsIs {
+        executor.wait_for_block(Place {
+            prepared: true,
+            ..place
+        });
+    }
     executor.enter(Stage::Phase(phase.label.clone()));
     executor.phase(job, number, evidence)?;
     let verifiable = kind.makes_tree || replay::is_one(kind.name);

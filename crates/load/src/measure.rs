@@ -150,11 +150,11 @@ pub fn prepare(
 /// process, and reads from memory. With cold caches the device of one contender could be busy, or the
 /// kernel read ahead, in the turn of another.
 pub fn works_in_slices(phase: &PhasePlan, engine: &str) -> bool {
-    if engine != engines::sync::NAME || phase.cache != CacheState::Warm {
+    if engine != engines::sync::NAME || phase.cache == CacheState::AsIs {
         return false;
     }
     if let Some((op, parameters)) = phases::op::planned(phase) {
-        return !op.writes() && parameters.is_one_loop();
+        return phase.cache == CacheState::Warm && !op.writes() && parameters.is_one_loop();
     }
     let reads = [
         &phases::read::KIND,

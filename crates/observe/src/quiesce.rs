@@ -50,6 +50,41 @@ pub fn wait(names: &[String], windows: Windows, stop: &CancelToken) -> io::Resul
     until_idle(|| block(names), windows, stop)
 }
 
+/// A moment from which devices may be idle.
+#[derive(Debug, Clone)]
+pub struct Since {
+    began: Instant,
+    /// None if there are no devices.
+    counters: Option<BlockCounters>,
+}
+
+impl Since {
+    pub fn now(names: &[String]) -> io::Result<Self> {
+        let read = || block(names);
+        Ok(Self {
+            counters: (!names.is_empty()).then(read).transpose()?,
+            began: Instant::now(),
+        })
+    }
+
+    /// The windows of a wait for the same devices that begins now; none if they were idle for long
+    /// enough since then.
+    pub fn remaining(self, names: &[String], windows: Windows) -> io::Result<Option<Windows>> {
+        let Some(before) = self.counters else {
+            return Ok(None);
+        };
+        let now = block(names)?;
+        if now.completed() != before.completed() || now.in_flight() > 0 {
+            let undisturbed = windows.whole;
+            return Ok(Some(Windows {
+                undisturbed,
+                ..windows
+            }));
+        }
+        Ok((self.began.elapsed() < windows.undisturbed).then_some(windows))
+    }
+}
+
 /// The same over any source of readings.
 fn until_idle(
     mut read: impl FnMut() -> io::Result<BlockCounters>,

@@ -1,4 +1,4 @@
-//! Visits the regular files of a tree without disturbing the measurement: no link is followed, no
+//! Visits the regular files and the directories of a tree without disturbing the measurement: no link is followed, no
 //! other device entered, no access time changed, no data read.
 
 use super::CacheError;
@@ -18,7 +18,7 @@ use std::thread;
 /// directories limit more workers.
 const MAX_WORKERS: usize = 4;
 
-/// Visits every regular file with an open descriptor and its attributes, by several workers if there
+/// Visits every regular file and every directory with an open descriptor and its attributes, by several workers if there
 /// are several processors. Returns how many files and directories could not be opened. What
 /// disappears meanwhile is passed over.
 ///
@@ -125,9 +125,11 @@ impl<F: Fn(&OwnedFd, &Stat) -> std::io::Result<()>> Visit<'_, F> {
             Err(Errno::NOENT | Errno::NOTDIR) => return Ok(0),
             Err(_) => return Ok(1),
         };
-        if fstat(&directory).map_err(at)?.st_dev != self.device {
+        let about = fstat(&directory).map_err(at)?;
+        if about.st_dev != self.device {
             return Ok(0);
         }
+        (self.each)(&directory, &about).map_err(|cause| CacheError::of(path, cause))?;
         let mut unopened = 0;
         let mut entries = Dir::new(directory).map_err(at)?;
         while let Some(entry) = entries.read() {

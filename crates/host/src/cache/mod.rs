@@ -7,7 +7,10 @@ mod pages;
 
 use fsdyno_model::CancelToken;
 use pages::Counting;
-use rustix::fs::{Advice, Mode, OFlags, fadvise, open, syncfs};
+use rustix::fs::{
+    Advice, FileType, Mode, OFlags, Timespec, Timestamps, UTIME_OMIT, fadvise, futimens, open,
+    syncfs,
+};
 use rustix::io::Errno;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -66,6 +69,18 @@ pub fn evict_and_count(tree: &Path, stop: &CancelToken) -> Result<Residency, Cac
     count(tree, stop, true)
 }
 
+/// Sets the access times of a tree to 1970, so that the kernel writes them again when files are read
+/// (`relatime`). Other attributes, except for the time of change, and caches stay as they are.
+pub fn forget_access_times(tree: &Path, stop: &CancelToken) -> Result<(), CacheError> {
+    let time = |tv_nsec| Timespec { tv_sec: 0, tv_nsec };
+    let times = Timestamps {
+        last_access: time(0),
+        last_modification: time(UTIME_OMIT.into()),
+    };
+    let visited = files::visit(tree, stop, |file, _| Ok(futimens(file, &times)?));
+    visited.map(drop)
+}
+
 impl CacheError {
     fn of(path: &Path, cause: io::Error) -> Self {
         Self::Path {
@@ -82,6 +97,9 @@ fn count(tree: &Path, stop: &CancelToken, evict: bool) -> Result<Residency, Cach
     let [files, bytes, pages, in_memory] = [const { AtomicU64::new(0) }; 4];
     let page = rustix::param::page_size() as u64;
     let unopened = files::visit(tree, stop, |file, about| {
+        if FileType::from_raw_mode(about.st_mode) != FileType::RegularFile {
+            return Ok(());
+        }
         let length = u64::try_from(about.st_size).unwrap_or_default();
         if evict {
             fadvise(file, 0, None, Advice::DontNeed)?;
@@ -158,6 +176,23 @@ mod tests {
         assert_eq!(evict_and_count(&tree, &stop).unwrap().files, 3);
         let one = residency(&work_dir.path().join("outside"), &stop).unwrap();
         assert_eq!((one.files, one.bytes), (1, 100_000));
+    }
+
+    #[test]
+    fn forgotten_access_times_are_written_again_and_nothing_else_changes() {
+        use std::os::unix::fs::MetadataExt as _;
+        let work_dir = tempfile::tempdir().unwrap();
+        let (directory, file) = (work_dir.path().join("d"), work_dir.path().join("d/file"));
+        fs::create_dir(&directory).unwrap();
+        fs::write(&file, "x").unwrap();
+        let times = |path: &Path| {
+            let about = fs::metadata(path).unwrap();
+            (about.atime(), (about.mtime(), about.mtime_nsec()))
+        };
+        let before = [&directory, &file].map(|path| times(path).1);
+        forget_access_times(work_dir.path(), &CancelToken::new()).unwrap();
+        let after = [&directory, &file].map(|path| times(path));
+        assert_eq!(after, before.map(|modified| (0, modified)));
     }
 
     #[test]

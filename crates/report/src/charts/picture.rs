@@ -36,6 +36,7 @@ impl Picture {
     }
 
     /// Its title and its contenders, which the user may have named.
+    #[cfg(feature = "png")]
     pub(super) fn names(&self) -> impl Iterator<Item = &String> {
         let (title, contenders) = match self {
             Self::Chart(chart) => (&chart.title, &chart.contenders),

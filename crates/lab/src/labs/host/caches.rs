@@ -6,7 +6,7 @@
 //! data, so the count remains valid. Pages that cannot be evicted are counted again after a remount,
 //! which loads inodes and directories, so that a second unmount and mount follow.
 
-use super::executor::{HostExecutor, UNDISTURBED};
+use super::executor::HostExecutor;
 use super::sampling;
 use crate::job::Job;
 use crate::procedure::CellEnd;
@@ -16,16 +16,7 @@ use fsdyno_load::measure;
 use fsdyno_model::{
     CacheEvidence, CacheState, FilesystemKind, PhasePlan, Step, Warning, WarningKind,
 };
-use fsdyno_observe::quiesce::Windows;
 use std::path::Path;
-use std::time::Duration;
-
-/// The idle windows before a phase.
-const SETTLE_TIMES: Windows = Windows {
-    undisturbed: UNDISTURBED,
-    whole: Duration::from_millis(100),
-    bound: Duration::from_secs(20),
-};
 
 /// The method of an untimed pass.
 const PASS: &str = "a full pass over all metadata and data";
@@ -97,12 +88,12 @@ fn warm(
         note(evidence, &residency);
         evidence.proven = residency.resident_pages >= residency.pages;
         if evidence.proven {
-            return executor.settle(SETTLE_TIMES);
+            return executor.settle_before_phase();
         }
     }
     PASS.clone_into(&mut evidence.method);
     measure::touch(&subject, executor.stop).map_err(|error| executor.load_failed(&error))?;
-    executor.settle(SETTLE_TIMES)?;
+    executor.settle_before_phase()?;
     let residency = count(executor, &subject)?;
     note(evidence, &residency);
     evidence.proven = residency.resident_pages >= residency.pages;
@@ -156,7 +147,7 @@ fn cold_by_remount(
         })?;
     evict_below(executor, evidence)?;
     executor.mount_again()?;
-    executor.settle(SETTLE_TIMES)
+    executor.settle_before_phase()
 }
 
 /// Evicts the data of the devices from the layer below them, and adds the result to the evidence.
@@ -214,7 +205,7 @@ fn cold_by_eviction(
         ),
         (pages, _) => Some(format!("{pages} pages could not be driven out of memory")),
     };
-    executor.settle(SETTLE_TIMES)
+    executor.settle_before_phase()
 }
 
 fn not_opened(unopened: u64) -> String {
@@ -226,7 +217,10 @@ fn count(executor: &HostExecutor<'_, '_>, subject: &Path) -> Result<Residency, C
 }
 
 /// The failure that pages could not be evicted or counted.
-fn not_counted(executor: &HostExecutor<'_, '_>, error: &dyn std::fmt::Display) -> CellEnd {
+pub(super) fn not_counted(
+    executor: &HostExecutor<'_, '_>,
+    error: &dyn std::fmt::Display,
+) -> CellEnd {
     if executor.stop.requested() {
         CellEnd::Stopped
     } else {

@@ -2,11 +2,12 @@
 //! the reverse order of their creation.
 
 use super::probes::Probes;
+use super::rounds::Rounds;
 use super::together::turns::Turn;
 use crate::disks::DiskFile;
 use crate::labs::LowerLayer;
 use crate::notes::Notes;
-use crate::procedure::CellEnd;
+use crate::procedure::{CellEnd, Place};
 use fsdyno_datasets::work_dir::WorkDir;
 use fsdyno_files::programs;
 use fsdyno_host::arrays::Array;
@@ -27,9 +28,10 @@ use fsdyno_model::{
     CancelToken, Daemon, Failure, Mark, ModelDisk, Nanos, PhasePlan, Step, Warning, WarningKind,
 };
 use fsdyno_observe::kernel_samples::KernelSampler;
-use fsdyno_observe::quiesce::{self, Windows};
+use fsdyno_observe::quiesce::{self, Since, Windows};
 use fsdyno_observe::tracing::Tracing;
 use std::fs::Permissions;
+use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -42,9 +44,16 @@ pub(super) const SETTLE_AFTER_MAKE: Windows = Windows {
     bound: Duration::from_secs(60),
 };
 
+/// The idle windows before a phase.
+const SETTLE_BEFORE_PHASE: Windows = Windows {
+    undisturbed: UNDISTURBED,
+    whole: Duration::from_millis(100),
+    bound: Duration::from_secs(20),
+};
+
 /// The idle window of devices without a request after `syncfs` or a mount, which wait for their own
 /// requests. Deferred work that follows at once is seen, and then ends before the measurement.
-pub(super) const UNDISTURBED: Duration = Duration::from_millis(20);
+const UNDISTURBED: Duration = Duration::from_millis(20);
 
 /// A cell that is being executed.
 pub(super) struct HostExecutor<'a, 'n> {
@@ -94,8 +103,13 @@ pub(super) struct HostExecutor<'a, 'n> {
     pub(super) sampler: Option<KernelSampler>,
     /// Whether extents were counted after the previous phase.
     pub(super) counted: bool,
-    /// Its turn, if it runs together with other cells.
+    /// Its turn, if it runs together with other cells; and how far it is.
     pub(super) turn: Option<&'a Turn>,
+    pub(super) place: Place,
+    /// Since when its devices may be idle, if others have the turn before its phase begins.
+    pub(super) idle: Option<Since>,
+    /// The phases that are repeated together now.
+    pub(super) rounds: Option<Rounds>,
 }
 
 impl<'a, 'n> HostExecutor<'a, 'n> {
@@ -140,15 +154,26 @@ impl<'a, 'n> HostExecutor<'a, 'n> {
             counter: None,
             counted: false,
             turn: None,
+            place: Place::default(),
+            idle: None,
+            rounds: None,
         }
     }
 
     /// Releases everything. A resource that cannot be released fails the cell.
     pub(super) fn undo(mut self) -> Option<Failure> {
+        self.end_rounds();
         self.release_all().err().and_then(|halt| match halt {
             CellEnd::Failed(failure) => Some(failure),
             CellEnd::Stopped => None,
         })
+    }
+
+    /// Records the samples of rounds, also of those that ended early.
+    pub(super) fn end_rounds(&mut self) {
+        if let Some(rounds) = self.rounds.take() {
+            rounds.end(self.notes);
+        }
     }
 
     pub(super) fn release_all(&mut self) -> Result<(), CellEnd> {
@@ -333,11 +358,8 @@ impl<'a, 'n> HostExecutor<'a, 'n> {
         if self.virtual_time || self.tree.is_some() {
             windows.undisturbed = windows.whole;
         }
-        let quiet = quiesce::wait(&self.watched, windows, self.stop).map_err(|e| {
-            let devices = self.watched.join(", ");
-            self.notes
-                .halt(format!("counters of {devices}: {e}"), e.raw_os_error())
-        })?;
+        let quiet = quiesce::wait(&self.watched, windows, self.stop);
+        let quiet = quiet.map_err(|e| self.no_counters(&e))?;
         if self.stop.requested() {
             return Err(CellEnd::Stopped);
         }
@@ -354,6 +376,33 @@ impl<'a, 'n> HostExecutor<'a, 'n> {
             ));
         }
         Ok(())
+    }
+
+    /// Waits until the devices are idle before a phase. If others have the turn meanwhile, the wait
+    /// begins now, and [`Self::settled`] ends it.
+    pub(super) fn settle_before_phase(&mut self) -> Result<(), CellEnd> {
+        if self.turn.is_none() {
+            return self.settle(SETTLE_BEFORE_PHASE);
+        }
+        let idle = Since::now(&self.watched).map_err(|e| self.no_counters(&e))?;
+        self.idle = Some(idle);
+        Ok(())
+    }
+
+    /// Waits for what is left of the idle window before a phase.
+    pub(super) fn settled(&mut self) -> Result<(), CellEnd> {
+        let Some(idle) = self.idle.take() else {
+            return Ok(());
+        };
+        let left = idle.remaining(&self.watched, SETTLE_BEFORE_PHASE);
+        let left = left.map_err(|e| self.no_counters(&e))?;
+        left.map_or(Ok(()), |windows| self.settle(windows))
+    }
+
+    fn no_counters(&self, error: &io::Error) -> CellEnd {
+        let devices = self.watched.join(", ");
+        let message = format!("counters of {devices}: {error}");
+        self.notes.halt(message, error.raw_os_error())
     }
 
     /// Confines the program of a phase to the contender, in namespaces of this phase: a later unmount

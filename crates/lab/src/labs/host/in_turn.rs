@@ -3,9 +3,10 @@
 use super::executor::HostExecutor;
 use super::together::turns::Turn;
 use crate::job::Job;
+use crate::procedure::Place;
 use fsdyno_load::measure;
 use fsdyno_load::slices;
-use fsdyno_model::{Nanos, Observed};
+use fsdyno_model::{CacheState, Nanos, Observed};
 use fsdyno_observe::counters::{MachineCpu, machine_cpu};
 use std::cell::Cell;
 use std::rc::Rc;
@@ -18,7 +19,7 @@ const LEAST: Nanos = Nanos(10_000_000);
 /// The turns of a phase.
 pub(super) struct PhaseTurns {
     turn: Turn,
-    stage: u32,
+    place: Place,
 }
 
 /// What passed while others had the turn.
@@ -33,9 +34,14 @@ impl PhaseTurns {
     pub fn of(executor: &HostExecutor<'_, '_>, job: &Job<'_>, number: u32) -> Option<Self> {
         let phase = &job.workload.phases[number as usize];
         let turn = executor.turn?;
-        measure::works_in_slices(phase, &job.plan.engine).then(|| Self {
+        let quick = || match phase.cache {
+            CacheState::Cold => !turn.seeks(|| seeks(executor, job)),
+            CacheState::Warm | CacheState::AsIs => true,
+        };
+        let in_slices = measure::works_in_slices(phase, &job.plan.engine) && quick();
+        in_slices.then(|| Self {
             turn: turn.clone(),
-            stage: number + 1,
+            place: executor.place,
         })
     }
 
@@ -44,19 +50,19 @@ impl PhaseTurns {
     pub fn begin_pass(&self, executor: &mut HostExecutor<'_, '_>, passes: usize) -> u64 {
         self.turn.devices(&executor.watched);
         let began = Instant::now();
-        let units = self.turn.begin_pass(self.stage, pass(passes) + 1);
+        let units = self.turn.begin_pass(self.place, pass(passes) + 1);
         executor.notes.exclude(began.elapsed());
         units
     }
 
     /// Notes the time of a pass.
     pub fn end_pass(&self, passes: usize, took: Nanos) {
-        self.turn.end_pass(self.stage, pass(passes), took);
+        self.turn.end_pass(self.place, pass(passes), took);
     }
 
     /// The sum of the shortest times of the passes of all cells.
     pub fn shortest(&self, passes: usize) -> Nanos {
-        self.turn.shortest(self.stage, pass(passes))
+        self.turn.shortest(self.place, pass(passes))
     }
 
     /// Does the work in slices. Returns also what passed meanwhile.
@@ -92,6 +98,12 @@ impl PhaseTurns {
 
 fn pass(passes: usize) -> u32 {
     u32::try_from(passes).unwrap_or(u32::MAX)
+}
+
+fn seeks(executor: &HostExecutor<'_, '_>, job: &Job<'_>) -> bool {
+    // A probe that panicked has ended its cell.
+    let probes = executor.probes.and_then(|probes| probes.lock().ok());
+    probes.is_none_or(|mut probes| probes.seeks(job, executor.released))
 }
 
 /// Removes what cannot be told apart from the work of other contenders.

@@ -7,6 +7,7 @@ pub(crate) mod fragmentation;
 mod in_turn;
 mod probes;
 mod programs;
+mod rounds;
 mod sampling;
 mod stages;
 mod states;

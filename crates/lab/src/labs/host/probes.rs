@@ -19,6 +19,10 @@ const FILE_BYTES: u64 = 64 << 20;
 /// Without this many times the size free, there is no such file: the images need the space.
 const FREE: u64 = 16;
 
+/// The longest random read of a flash disk, with its share of the noise. A disk that rotates waits
+/// for half a turn, 4 ms at 7200 turns a minute.
+const FLASH: Nanos = Nanos(2_000_000);
+
 /// The files and devices that the probes of a run read.
 pub(super) struct Probes {
     /// A file next to the image files.
@@ -54,6 +58,14 @@ impl Probes {
             system_ns: probe::system().ok()?,
             device_ns: self.device(job, released),
         })
+    }
+
+    /// Whether the device seeks, as far as is known: a slice on it would begin with a seek. Kernels of
+    /// virtual machines take most disks for rotating ones, so a read tells.
+    pub fn seeks(&mut self, job: &Job<'_>, released: &[Released]) -> bool {
+        let in_memory = matches!(job.plan.device, DeviceChoice::Loop { memory: true, .. });
+        let mut read = || self.device(job, released);
+        !in_memory && read().is_none_or(|time| time > FLASH)
     }
 
     /// The speed of the device below the file system. None for a directory, memory or a model disk.

@@ -2,10 +2,12 @@
 //!
 //! A phase that reads a tree in memory is short and leaves everything as it was. It is repeated at
 //! once, and its sample is the pass with the median time, with the counters of that pass. If the cell
-//! runs together with others, such a phase works in slices ([`in_turn`]).
+//! runs together with others, such a phase works in slices ([`in_turn`]), and the sample has the mean
+//! times of all passes.
 
 use super::executor::HostExecutor;
 use super::in_turn::{self, PhaseTurns};
+use super::rounds::mean;
 use super::{fragmentation, warnings};
 use crate::durability;
 use crate::job::Job;
@@ -34,8 +36,9 @@ use std::path::Path;
 /// Passes of a phase end when they have taken this long together.
 const LONG_ENOUGH: Nanos = Nanos(300_000_000);
 
-/// The largest number of passes.
+/// The largest number of passes; in turn, rounds repeat the phase too.
 const MAX_PASSES: usize = 15;
+const MAX_PASSES_IN_TURN: usize = 3;
 
 /// One pass of a phase, with what was counted during it.
 struct Pass {
@@ -112,7 +115,10 @@ pub(super) fn measure(
     if job.plan.disk.is_none() && !executor.virtual_time {
         durability::warn_by_counters(&mut sample, &executor.watched);
     }
-    executor.notes.sample(sample);
+    match &mut executor.rounds {
+        Some(rounds) => rounds.keep(sample),
+        None => executor.notes.sample(sample),
+    }
     Ok(())
 }
 
@@ -144,10 +150,10 @@ fn all_passes(
     turns: Option<&PhaseTurns>,
 ) -> Result<Pass, CellEnd> {
     let phase = &job.workload.phases[number as usize];
-    let most = if is_repeatable(executor, job, phase) {
-        MAX_PASSES
-    } else {
-        1
+    let most = match (is_repeatable(executor, job, phase), turns) {
+        (false, _) => 1,
+        (true, None) => MAX_PASSES,
+        (true, Some(_)) => MAX_PASSES_IN_TURN,
     };
     let mut passes: Vec<Pass> = Vec::new();
     let mut total = 0;
@@ -167,10 +173,20 @@ fn all_passes(
             break;
         }
     }
-    let repeated = passes.len() > 1;
+    let count = passes.len();
+    let mean = |of: fn(&Measured) -> Nanos| mean(passes.iter().map(|pass| of(&pass.measured)));
+    let of_all = [
+        mean(|measured| measured.return_ns),
+        mean(|measured| measured.user_ns),
+        mean(|measured| measured.system_ns),
+    ];
     passes.sort_by_key(|pass| pass.measured.return_ns);
-    let median = passes.swap_remove((passes.len() - 1) / 2);
-    if repeated {
+    let mut median = passes.swap_remove((count - 1) / 2);
+    if turns.is_some() {
+        let measured = &mut median.measured;
+        [measured.return_ns, measured.user_ns, measured.system_ns] = of_all;
+    }
+    if count > 1 {
         let others = total - median.measured.return_ns.0;
         let line = format!("{others} {}", phase.label);
         executor.notes.effective(Effective::PASSES, line);
@@ -186,13 +202,17 @@ pub(super) fn is_repeatable(
     job: &Job<'_>,
     phase: &PhasePlan,
 ) -> bool {
-    let reads = |kind: &kinds::PhaseKind| kind.needs == Needs::Tree && !kind.writes;
     let recorded = job.plan.trace || job.plan.disk.is_some();
     phase.cache == CacheState::Warm
-        && kinds::find(&phase.kind).is_some_and(reads)
-        && job.touches_files()
+        && reads_a_tree(job, phase)
         && !executor.virtual_time
         && !recorded
+}
+
+/// Whether a phase leaves a tree as it was, except for access times.
+pub(super) fn reads_a_tree(job: &Job<'_>, phase: &PhasePlan) -> bool {
+    let reads = |kind: &kinds::PhaseKind| kind.needs == Needs::Tree && !kind.writes;
+    kinds::find(&phase.kind).is_some_and(reads) && job.touches_files()
 }
 
 fn one_pass(

@@ -1,16 +1,20 @@
 //! The stages of a cell, as the host lab performs them.
 
 use super::executor::{HostExecutor, SETTLE_AFTER_MAKE};
-use super::{caches, fragmentation, sampling, states, verified};
+use super::rounds::Rounds;
+use super::{caches, fragmentation, rounds, sampling, states, verified};
 use crate::job::Job;
-use crate::procedure::{CellEnd, CellExecutor};
+use crate::procedure::{CellEnd, CellExecutor, Place};
 use fsdyno_datasets::DatasetError;
 use fsdyno_datasets::work_dir::WorkDir;
+use fsdyno_host::cache;
 use fsdyno_host::image::Scratch;
 use fsdyno_host::mounts;
 use fsdyno_load::kinds::Needs;
 use fsdyno_load::measure;
-use fsdyno_model::{CacheEvidence, Daemon, PhasePlan, Stage, Step, Warning, WarningKind};
+use fsdyno_model::{
+    CacheEvidence, CacheState, Daemon, PhasePlan, Stage, Step, Warning, WarningKind,
+};
 use fsdyno_observe::counters;
 use fsdyno_recipes::Check;
 use std::path::PathBuf;
@@ -136,6 +140,9 @@ impl CellExecutor for HostExecutor<'_, '_> {
         phase: &PhasePlan,
         needs: Needs,
     ) -> Result<CacheEvidence, CellEnd> {
+        if self.place.repeats() {
+            self.undo_round(job, phase, needs)?;
+        }
         caches::set_up(self, job, phase, needs)
     }
 
@@ -145,6 +152,7 @@ impl CellExecutor for HostExecutor<'_, '_> {
         number: u32,
         evidence: CacheEvidence,
     ) -> Result<(), CellEnd> {
+        self.settled()?;
         // In real time nature varies the moment.
         if let Some(wait) = job.wait_before(number).filter(|_| self.virtual_time) {
             std::thread::sleep(wait);
@@ -152,12 +160,44 @@ impl CellExecutor for HostExecutor<'_, '_> {
         sampling::measure(self, job, number, evidence)
     }
 
-    fn wait_for_block(&mut self, stage: u32) {
+    fn wait_for_block(&mut self, place: Place) {
+        self.place = place;
         if let Some(turn) = self.turn {
             let began = Instant::now();
-            turn.wait(stage);
+            turn.wait(place);
             self.notes.exclude(began.elapsed());
         }
+    }
+
+    fn repeatable_together(&mut self, job: &Job<'_>, first: u32) -> u32 {
+        if self.turn.is_none() {
+            return 0;
+        }
+        // They read, and determine what is in memory.
+        let phases = job.workload.phases.iter().skip(first as usize);
+        let reads = |phase: &&PhasePlan| {
+            phase.cache != CacheState::AsIs && sampling::reads_a_tree(job, phase)
+        };
+        let count = phases.take_while(reads).count();
+        self.rounds = (count > 0).then(Rounds::default);
+        u32::try_from(count).unwrap_or(u32::MAX)
+    }
+
+    fn begins_round(&mut self, next: Place) -> bool {
+        let (Some(turn), Some(rounds)) = (self.turn, &self.rounds) else {
+            return false;
+        };
+        let first = Place { round: 0, ..next };
+        if next.round == 1 {
+            turn.end_pass(first, 0, rounds.took());
+        }
+        // All cells decide alike, by the time of the fastest.
+        self.wait_for_block(next);
+        let again = rounds::another_follows(next.round, turn.shortest(first, 0));
+        if !again {
+            self.end_rounds();
+        }
+        again
     }
 
     fn verify(&mut self, job: &Job<'_>, phase: &PhasePlan, needs: Needs) -> Result<(), CellEnd> {
@@ -174,5 +214,29 @@ impl CellExecutor for HostExecutor<'_, '_> {
 
     fn release(&mut self) -> Result<(), CellEnd> {
         self.release_all()
+    }
+}
+
+impl HostExecutor<'_, '_> {
+    /// Undoes what the round before changed: access times, which the kernel writes only once after a file
+    /// was written; and what is in memory, if the first phase is warm.
+    fn undo_round(
+        &mut self,
+        job: &Job<'_>,
+        phase: &PhasePlan,
+        needs: Needs,
+    ) -> Result<(), CellEnd> {
+        if let Some(tree) = self.work_dir.input(needs) {
+            cache::forget_access_times(&tree, self.stop)
+                .map_err(|error| caches::not_counted(self, &error))?;
+        }
+        if phase.cache == CacheState::Warm {
+            let cold = PhasePlan {
+                cache: CacheState::Cold,
+                ..phase.clone()
+            };
+            caches::set_up(self, job, &cold, needs)?;
+        }
+        Ok(())
     }
 }

@@ -5,17 +5,17 @@
 //! a plan of who waits for whom.
 
 use super::length::SliceLength;
+use crate::procedure::Place;
 use fsdyno_load::slices::Slice;
 use fsdyno_model::Nanos;
 use fsdyno_model::random::Random;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-/// How far a cell is: its stage, a number that grows from phase to phase; the pass of a phase that
-/// works in slices, from 1; and its slice.
+/// How far a cell is: its place; the pass of a phase that works in slices, from 1; and its slice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 struct Progress {
-    stage: u32,
+    place: Place,
     pass: u32,
     slice: u32,
 }
@@ -35,10 +35,12 @@ struct State {
     /// The slices of the phase in progress, with the place for which their length is known.
     length: SliceLength,
     known: Progress,
-    /// The shortest time of a cell for each pass that ended.
-    shortest: BTreeMap<(u32, u32), Nanos>,
+    /// The shortest time of a cell for each pass that ended, or for each round: there the phase is 0.
+    shortest: BTreeMap<(Place, u32), Nanos>,
     /// The devices of all cells.
     devices: Vec<String>,
+    /// Whether they seek, once a cell asked.
+    seeks: Option<bool>,
 }
 
 /// The cells that take turns.
@@ -60,6 +62,7 @@ impl Turns {
                 known: Progress::default(),
                 shortest: BTreeMap::new(),
                 devices: Vec::new(),
+                seeks: None,
             }),
             given: (0..count).map(|_| Condvar::new()).collect(),
         })
@@ -135,21 +138,21 @@ pub(crate) struct Turn {
 }
 
 impl Turn {
-    /// Waits until no other cell is less far than this stage.
-    pub fn wait(&self, stage: u32) {
+    /// Waits until no other cell is less far than this place.
+    pub fn wait(&self, place: Place) {
         let (pass, slice) = (0, 0);
-        drop(self.wait_for(Progress { stage, pass, slice }));
+        drop(self.wait_for(Progress { place, pass, slice }));
     }
 
-    /// Waits until all cells are ready for this pass of the phase at this stage. Returns the number of
+    /// Waits until all cells are ready for this pass of the phase at this place. Returns the number of
     /// units of its first slice.
-    pub fn begin_pass(&self, stage: u32, pass: u32) -> u64 {
+    pub fn begin_pass(&self, place: Place, pass: u32) -> u64 {
         let slice = 0;
-        let mut shared = self.wait_for(Progress { stage, pass, slice });
-        if shared.known.stage != stage {
+        let mut shared = self.wait_for(Progress { place, pass, slice });
+        if shared.known.place.phase != place.phase {
             shared.length = SliceLength::default();
         }
-        units(&mut shared, Progress { stage, pass, slice })
+        units(&mut shared, Progress { place, pass, slice })
     }
 
     /// Ends a slice, and waits for the next one of the same pass. Returns its number of units, which
@@ -169,17 +172,17 @@ impl Turn {
     }
 
     /// Notes the time of a pass of this cell.
-    pub fn end_pass(&self, stage: u32, pass: u32, took: Nanos) {
+    pub fn end_pass(&self, place: Place, pass: u32, took: Nanos) {
         let mut shared = self.turns.state();
-        let shortest = shared.shortest.entry((stage, pass)).or_insert(took);
+        let shortest = shared.shortest.entry((place, pass)).or_insert(took);
         *shortest = (*shortest).min(took);
     }
 
     /// The sum of the shortest times of these passes. It is final when the next pass begins: all cells
     /// decide alike by it.
-    pub fn shortest(&self, stage: u32, passes: u32) -> Nanos {
+    pub fn shortest(&self, place: Place, passes: u32) -> Nanos {
         let shared = self.turns.state();
-        let passes = shared.shortest.range((stage, 0)..=(stage, passes));
+        let passes = shared.shortest.range((place, 0)..=(place, passes));
         Nanos(passes.map(|(_, time)| time.0).sum())
     }
 
@@ -192,6 +195,11 @@ impl Turn {
             }
         }
         state.devices.clone()
+    }
+
+    /// Whether the devices seek: all cells get the answer of the first that asks.
+    pub fn seeks(&self, find: impl FnOnce() -> bool) -> bool {
+        *self.turns.state().seeks.get_or_insert_with(find)
     }
 
     fn wait_for(&self, progress: Progress) -> MutexGuard<'_, State> {
@@ -218,6 +226,15 @@ mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::thread;
 
+    fn at(stage: u32) -> Place {
+        Place {
+            stage,
+            round: 0,
+            phase: stage,
+            prepared: false,
+        }
+    }
+
     /// Runs cells through these stages; returns who was where, in order.
     fn run(
         count: usize,
@@ -233,7 +250,7 @@ mod tests {
                 scope.spawn(move || {
                     let member = turns.join(number);
                     for stage in stages(number) {
-                        member.turn().wait(stage);
+                        member.turn().wait(at(stage));
                         assert!(!busy.swap(true, Ordering::SeqCst), "two have the turn");
                         thread::yield_now();
                         order.lock().unwrap().push((stage, number));
@@ -277,7 +294,7 @@ mod tests {
                 let _turn = turns.join(0);
                 panic!("expected by this test");
             });
-            let other = scope.spawn(|| turns.join(1).turn().wait(4));
+            let other = scope.spawn(|| turns.join(1).turn().wait(at(4)));
             turns.begin();
             assert!(panics.join().is_err());
             assert!(other.join().is_ok());
@@ -296,11 +313,11 @@ mod tests {
                 scope.spawn(move || {
                     let member = turns.join(number);
                     let turn = member.turn();
-                    turn.wait(1);
+                    turn.wait(at(1));
                     let mut pass = 1;
                     loop {
-                        let mut units = turn.begin_pass(1, pass);
-                        if turn.shortest(1, pass - 1) >= Nanos(60) {
+                        let mut units = turn.begin_pass(at(1), pass);
+                        if turn.shortest(at(1), pass - 1) >= Nanos(60) {
                             break;
                         }
                         let mut left = 100;
@@ -315,7 +332,7 @@ mod tests {
                             units = turn.next_slice(Slice { units, took }, least);
                         }
                         // The fastest cell decides: three passes of 20 ns.
-                        turn.end_pass(1, pass, Nanos(20 * (number as u64 + 1)));
+                        turn.end_pass(at(1), pass, Nanos(20 * (number as u64 + 1)));
                         pass += 1;
                     }
                 });
