@@ -15,8 +15,14 @@ pub const MAX_DISKS: usize = 16;
 /// The environment variable of a guest on QEMU.
 pub(crate) const MACHINE: &str = "FSDYNO_MACHINE";
 
-/// The environment variable of a guest whose disks do not rotate.
+/// The environment variable of a guest whose model disks do not rotate.
 pub(crate) const SOLID: &str = "FSDYNO_SOLID";
+
+/// The model disks of a guest in real time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ModelDisks {
+    pub rotate: bool,
+}
 
 #[derive(Debug, Clone)]
 pub struct Setting<'a> {
@@ -25,12 +31,20 @@ pub struct Setting<'a> {
     pub processors: u32,
     /// Its disks, in order: image files, or the sockets of model disks.
     pub disks: &'a [PathBuf],
-    /// Whether they are model disks.
-    pub served: bool,
+    /// None if they are image files.
+    pub model: Option<ModelDisks>,
     /// A directory for the files of a running kernel.
     pub scratch: &'a Path,
     /// The first process: a program and its arguments.
     pub init: &'a [OsString],
+}
+
+impl Setting<'_> {
+    /// The variable of a guest whose disks do not rotate.
+    pub(crate) fn solid(&self) -> Option<String> {
+        let solid = self.model.is_some_and(|disks| !disks.rotate);
+        solid.then(|| format!("{SOLID}=1"))
+    }
 }
 
 /// The connection of a guest to the host.

@@ -203,7 +203,7 @@ impl Uml {
         folder.push("/");
         words.push(folder);
         for (number, disk) in setting.disks.iter().enumerate() {
-            if setting.served {
+            if setting.model.is_some() {
                 let mut word = joined("virtio_uml.device=", disk)?;
                 word.push(":2"); // a disk
                 words.push(word);
@@ -214,6 +214,7 @@ impl Uml {
         // Parameters unknown to the kernel become the environment of the first process.
         words.push(format!("TMPDIR={}/tmp", super::PLACE).into());
         words.push(joined("PATH=", &path())?);
+        words.extend(setting.solid().map(OsString::from));
         if let Some(programs) = &self.programs {
             let place = joined("", programs)?;
             let place = place.to_string_lossy();
@@ -293,7 +294,7 @@ mod tests {
             memory: Bytes(64 << 20),
             processors: 1,
             disks,
-            served: false,
+            model: None,
             scratch: Path::new("/s"),
             init,
         };

@@ -325,7 +325,12 @@ fn the_kernel_knows_whether_a_model_disk_rotates() {
     let home = Home::new();
     let (kernel, work) = (kernel.display().to_string(), home.work());
     let work = work.display().to_string();
-    for (disk, rotates, option) in [("nvme", "0", ""), ("sata-2008", "1", "-v")] {
+    for (disk, rotates, option, time) in [
+        ("nvme", "0", "", "virtual"),
+        ("sata-2008", "1", "-v", "virtual"),
+        ("nvme", "0", "", "real"),
+        ("sata-2008", "1", "-v", "real"),
+    ] {
         // Btrfs mounts with `ssd` by itself, and then lets no fsync wait for others.
         let command = format!(
             "grep -q {rotates} /sys/block/vda/queue/rotational &&
@@ -337,6 +342,8 @@ fn the_kernel_knows_whether_a_model_disk_rotates() {
             "btrfs",
             "--disk",
             disk,
+            "--time",
+            time,
             "--repeats",
             "1",
             "--exec",
@@ -344,7 +351,8 @@ fn the_kernel_knows_whether_a_model_disk_rotates() {
         ];
         let place = ["--guest-kernel", &kernel, "--work-dir", &work];
         let output = home.fsdyno(&[&run[..], &place].concat());
-        assert_eq!(output.code, Some(0), "{disk}: {}{}", output.out, output.err);
+        let printed = format!("{}{}", output.out, output.err);
+        assert_eq!(output.code, Some(0), "{disk}, {time}: {printed}");
     }
 }
 

@@ -132,7 +132,7 @@ impl Qemu {
     ) -> Result<Start, QemuError> {
         let first_process = FirstProcess {
             init: setting.init,
-            environment: self.environment(),
+            environment: self.environment(setting),
         };
         let initramfs = in_memory(&initramfs::build(&self.kernel, &first_process)?)?;
         let mut open = Vec::new();
@@ -152,14 +152,14 @@ impl Qemu {
     }
 
     /// The environment of the first process.
-    fn environment(&self) -> Vec<OsString> {
+    fn environment(&self, setting: &Setting<'_>) -> Vec<OsString> {
         let variable = |name: &str, value: &OsStr| {
             let mut variable = OsString::from(name);
             variable.push("=");
             variable.push(value);
             variable
         };
-        vec![
+        let mut variables = vec![
             variable(MACHINE, OsStr::new("qemu")),
             variable(MODULES, self.kernel.modules.as_os_str()),
             // For kernels with loadable virtio modules.
@@ -170,7 +170,9 @@ impl Qemu {
             variable("TMPDIR", Path::new(PLACE).join("tmp").as_os_str()),
             variable("HOME", OsStr::new("/")),
             variable("TERM", OsStr::new("linux")),
-        ]
+        ];
+        variables.extend(setting.solid().map(OsString::from));
+        variables
     }
 
     /// The arguments of the program.
@@ -187,7 +189,7 @@ impl Qemu {
         arg("-pidfile", pid_file(setting.scratch).into_os_string());
         let memory = setting.memory.0.div_ceil(1 << 10);
         arg("-m", format!("{memory}K").into());
-        if setting.served {
+        if setting.model.is_some() {
             // The server of its disks accesses its memory.
             let shared = format!("memory-backend-memfd,id=ram,share=on,size={memory}K");
             arg("-object", shared.into());
@@ -218,7 +220,7 @@ impl Qemu {
             arg("-device", port.into());
         }
         for (number, disk) in setting.disks.iter().enumerate() {
-            if setting.served {
+            if setting.model.is_some() {
                 let mut socket = OsString::from(format!("socket,id=disk{number},path="));
                 socket.push(escaped(disk));
                 arg("-chardev", socket);
@@ -320,6 +322,7 @@ fn in_memory(content: &[u8]) -> Result<OwnedFd, QemuError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::start::ModelDisks;
     use fsdyno_model::Bytes;
 
     fn words(accelerator: Accelerator, disks: &[PathBuf], line: Option<i32>) -> Vec<String> {
@@ -346,7 +349,7 @@ mod tests {
             memory: Bytes(256 << 20),
             processors: 2,
             disks,
-            served,
+            model: served.then_some(ModelDisks { rotate: true }),
             scratch: Path::new("/s"),
             init: &[],
         };

@@ -29,7 +29,7 @@ use crate::preflight::{ImageSizes, Preflight};
 use crate::procedure::CellEnd;
 use cell_plan::plan_of_cell;
 use fsdyno_files::Untrusted;
-use fsdyno_guests::{Guest, GuestError, MAX_DISKS, Machine, Setting, kernels};
+use fsdyno_guests::{Guest, GuestError, MAX_DISKS, Machine, ModelDisks, Setting, kernels};
 use fsdyno_host::image::{Image, ImageError, Scratch};
 use fsdyno_host::journal::Journal;
 use fsdyno_host::place::{PlaceError, check_work_dir};
@@ -200,7 +200,7 @@ impl GuestLab {
             memory: lab.size.memory,
             processors: lab.size.processors.unwrap_or(1),
             disks: &paths_of(&images),
-            served: false,
+            model: None,
             scratch: scratch.path(),
             init: &[program.clone(), word.clone(), "shell".into()],
         };
@@ -257,7 +257,7 @@ impl GuestLab {
         scratch: &Path,
         disks: &[PathBuf],
     ) -> Result<(Guest, std::os::unix::net::UnixStream), GuestError> {
-        self.start_on(scratch, disks, false)
+        self.start_on(scratch, disks, None)
     }
 
     /// Starts a guest on image files, or on the sockets of model disks.
@@ -265,13 +265,13 @@ impl GuestLab {
         &self,
         scratch: &Path,
         disks: &[PathBuf],
-        served: bool,
+        model: Option<ModelDisks>,
     ) -> Result<(Guest, std::os::unix::net::UnixStream), GuestError> {
         let setting = Setting {
             memory: self.size.memory,
             processors: self.size.processors.unwrap_or(1),
             disks,
-            served,
+            model,
             scratch,
             init: &self.init,
         };
@@ -315,9 +315,11 @@ impl GuestLab {
         scratch: &Scratch,
         (disks, kept, mark): (&[PathBuf], &[PathBuf], &dyn Fn(Mark)),
     ) -> Result<CellRecord, CellEnd> {
-        let served = plan.disk.is_some();
+        let model = plan.disk.as_ref().map(|model| ModelDisks {
+            rotate: disks::rotate(model),
+        });
         let (guest, line) = self
-            .start_on(scratch.path(), disks, served)
+            .start_on(scratch.path(), disks, model)
             .map_err(|e| notes.halt(e.to_string(), None))?;
         notes.guest(guest.argv());
         let mut session = GuestSession::new(guest, line, &self.stop)
