@@ -51,7 +51,9 @@ pub use interim::{InterimAnalyses, Spending};
 pub use multiple::{benjamini_hochberg, holm};
 pub use pair_medians::median_interval;
 pub use pairs::{PairedRatio, Series, geometric_ratio, ratio_paired};
-pub use proportion::{count_interval, differ, dispersion, proportion_interval, share_interval};
+pub use proportion::{
+    Dispersion, count_interval, differ, dispersion, proportion_interval, share_interval,
+};
 pub use ranks::{MIN_RANKED, chance_of_order, midranks, rank_correlation};
 pub use repeats::{Modes, dependence, modes};
 pub use series::{Drift, OUTLYING, drift, outliers};

@@ -8,7 +8,9 @@ use crate::document::{Audience, Block, Cell, Column, Document, Group, Label, Row
 use crate::terms;
 use fsdyno_model::Nanos;
 use fsdyno_model::profile::Profile;
-use fsdyno_stats::{Interval, count_interval, differ, dispersion, median, share_interval};
+use fsdyno_stats::{
+    Dispersion, Interval, count_interval, differ, dispersion, median, share_interval,
+};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -133,7 +135,9 @@ impl Counts {
         let frequent = |name: &&&String| counts.count(name, 0) >= 5 * profiles.len() as u64;
         let names: Vec<&String> = names.iter().filter(frequent).copied().collect();
         counts.dispersions = [Exposure::Passes, Exposure::Samples].map(|to| {
-            let all = names.iter().map(|name| counts.dispersion(name, 0, to));
+            let all = names
+                .iter()
+                .map(|name| counts.dispersion(name, 0, to).factor);
             median(&all.collect::<Vec<_>>()).unwrap_or(1.0)
         });
         counts
@@ -145,14 +149,14 @@ impl Counts {
     }
 
     /// Few repeats do not show how much a function varies: it varies at least as the others do.
-    fn dispersion(&self, function: &str, kind: usize, to: Exposure) -> f64 {
+    fn dispersion(&self, function: &str, kind: usize, to: Exposure) -> Dispersion {
         let repeats = self.repeats.iter();
         let counts = repeats.map(|counts| counts.get(function).map_or(0, |counts| counts[kind]));
         let exposures = match to {
             Exposure::Passes => &self.passes,
             Exposure::Samples => &self.samples,
         };
-        dispersion(&counts.collect::<Vec<_>>(), exposures).max(self.dispersions[to as usize])
+        dispersion(&counts.collect::<Vec<_>>(), exposures).at_least(self.dispersions[to as usize])
     }
 
     fn estimate(&self, function: &str, kind: usize) -> Estimate {
@@ -174,7 +178,7 @@ impl Counts {
     }
 
     /// A processor time with its interval, in nanoseconds.
-    fn timed(&self, count: u64, dispersion: f64, level: f64) -> (f64, Interval) {
+    fn timed(&self, count: u64, dispersion: Dispersion, level: f64) -> (f64, Interval) {
         let Interval { low, high } = count_interval(count, dispersion, level);
         let interval = Interval {
             low: self.time(low),
@@ -183,17 +187,28 @@ impl Counts {
         (self.time(count as f64), interval)
     }
 
-    /// That of a function.
-    fn time_of(&self, function: &str, kind: usize, level: f64) -> (f64, Interval) {
-        let of = self.dispersion(function, kind, Exposure::Passes);
-        self.timed(self.count(function, kind), of, level)
+    /// The dispersion of all samples.
+    fn whole_dispersion(&self) -> Dispersion {
+        dispersion(&self.samples, &self.passes).at_least(self.dispersions[0])
     }
+}
 
-    /// That of all samples.
-    fn whole_time(&self) -> (f64, Interval) {
-        let of = dispersion(&self.samples, &self.passes).max(self.dispersions[0]);
-        self.timed(self.whole.samples(), of, LEVEL)
-    }
+/// Whether the processor times of two contenders differ: of a function, or of all samples. Both are assumed
+/// to vary alike.
+fn apart(counts: &[Counts; 2], of: Option<(&str, usize)>, level: f64) -> bool {
+    let [a, b] = counts.each_ref().map(|one| match of {
+        Some((name, kind)) => one.dispersion(name, kind, Exposure::Passes),
+        None => one.whole_dispersion(),
+    });
+    let dispersion = a.pooled(b);
+    let [a, b] = counts.each_ref().map(|one| {
+        let count = match of {
+            Some((name, kind)) => one.count(name, kind),
+            None => one.whole.samples(),
+        };
+        one.timed(count, dispersion, level)
+    });
+    differ(a, b)
 }
 
 impl SampledFunctions {
@@ -231,7 +246,6 @@ impl SampledFunctions {
         } else {
             Vec::new()
         };
-        let [time_a, time_b] = counts.each_ref().map(Counts::whole_time);
         let mut compared = Self {
             schema: Self::SCHEMA,
             run: run.to_owned(),
@@ -239,7 +253,7 @@ impl SampledFunctions {
             phase: pair[0].phase.clone(),
             hertz: counts[0].whole.sampled.map_or(0, |one| one.hertz),
             sides,
-            apart: enough && varied && differ(time_a, time_b),
+            apart: enough && varied && apart(&counts, None, LEVEL),
             functions,
             most: None,
             calls: Calls {
@@ -397,8 +411,7 @@ fn tested(counts: &[Counts; 2], varied: bool) -> Vec<SampledFunction> {
     let tests = tests.filter(|(name, kind)| is_tested(name, *kind)).count();
     let level = 1.0 - (1.0 - LEVEL) / tests.max(1) as f64;
     let apart = |name: &str, kind| {
-        let [a, b] = counts.each_ref().map(|one| one.time_of(name, kind, level));
-        varied && is_tested(name, kind) && differ(a, b)
+        varied && is_tested(name, kind) && apart(counts, Some((name, kind)), level)
     };
     let of = |name: &String| {
         let estimates = |kind| counts.each_ref().map(|one| one.estimate(name, kind));

@@ -346,7 +346,7 @@ fn samples_tell_only_those_functions_apart_whose_difference_is_not_chance() {
         [
             "b takes 2.03 times the processor time of a in delete: 407 ms against 200 ms, sampled (1,220 samples \
           against 600, 1000 a second on each processor). The largest part that is told apart is in \
-          process_one_work > b_worker and below: +200 ms; 49.2 % (46.4-52.0) of the samples of b, and 0.0 % \
+          process_one_work > b_worker and below: +200 ms; 49.2 % (43.1-55.3) of the samples of b, and 0.0 % \
           (0.0-0.6) of a."
         ]
     );
