@@ -27,7 +27,9 @@ pub struct Sample {
     pub method: String,
     /// The state of the caches at its start.
     pub cache: CacheEvidence,
-    /// Wall time until the work had returned: what `time cp` shows.
+    /// Wall time until the work had returned: what `time cp` shows. If a phase that only reads was
+    /// repeated in turn with other contenders, this and its processor time are means of all passes;
+    /// all else is that of the pass with the median time.
     pub return_ns: Nanos,
     /// Wall time until `syncfs` had returned as well; none for phases that only read.
     pub durable_ns: Option<Nanos>,

@@ -19,12 +19,14 @@ impl Dispersion {
     pub const NONE: Self = Self { factor: 1.0, df: 0 };
 
     /// The larger of the two factors.
+    #[must_use]
     pub fn at_least(self, factor: f64) -> Self {
         let factor = self.factor.max(factor);
         Self { factor, ..self }
     }
 
     /// The estimate from two groups of counts that vary alike.
+    #[must_use]
     pub fn pooled(self, other: Self) -> Self {
         let df = self.df + other.df;
         if df == 0 {

@@ -75,7 +75,7 @@ pub fn forget_access_times(tree: &Path, stop: &CancelToken) -> Result<(), CacheE
     let time = |tv_nsec| Timespec { tv_sec: 0, tv_nsec };
     let times = Timestamps {
         last_access: time(0),
-        last_modification: time(UTIME_OMIT.into()),
+        last_modification: time(UTIME_OMIT),
     };
     let visited = files::visit(tree, stop, |file, _| Ok(futimens(file, &times)?));
     visited.map(drop)

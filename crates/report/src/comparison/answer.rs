@@ -433,7 +433,17 @@ impl<'a> AnswerFigures<'a> {
                     self.words.best
                 );
             }
-            if won == 0 {
+            let leaders = self.phases.iter().filter_map(|line| line.leaders());
+            let equal = leaders.filter(|one| one.equivalent && one.among.len() > 1);
+            let equal = equal.count();
+            if equal > 0 {
+                let phases = match won {
+                    0 => self.of_all(equal),
+                    _ => equal.to_string(),
+                };
+                let _ = write!(text, "; several are equivalent in {phases}");
+            }
+            if won == 0 && equal == 0 {
                 let _ = write!(text, "; none of {} phases is decided", self.phases.len());
             }
         }

@@ -194,6 +194,30 @@ fn without_a_verdict_no_contender_is_named_as_the_fastest() {
 }
 
 #[test]
+fn phases_with_equal_contenders_are_counted() {
+    let labels = ["ext4", "xfs"];
+    let scattered = [
+        [1000, 1400, 1200, 1900, 1000, 1500, 1200, 1800],
+        [1900, 1100, 1500, 1200, 1400, 1000, 1700, 1300],
+    ];
+    let mut set = one_phase(&labels, &[&[1000; 8], &[1001; 8]]);
+    let other = one_phase(&labels, &[&scattered[0], &scattered[1]]);
+    set.run.plan.workloads = ["equal", "scattered"].map(crate::fixture::workload).into();
+    for workload in &mut set.run.plan.workloads {
+        workload.phases.truncate(1);
+    }
+    for mut record in other.cells {
+        record.cell.workload = 1;
+        set.cells.push(record);
+    }
+    let [answer] = &Comparisons::of(&set).answers()[..] else {
+        panic!("one answer");
+    };
+    let counted = "; several are equivalent in 1 of 2 phases.";
+    assert!(answer.contains(counted), "{answer}");
+}
+
+#[test]
 fn few_repeats_are_reported() {
     check(
         &["ext4", "xfs"],
