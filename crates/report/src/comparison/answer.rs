@@ -8,7 +8,7 @@ use crate::figures::{INTERVALS_FROM, MIN_PAIRS};
 use crate::lists::by_key;
 use crate::resolution::RESOLUTION;
 use crate::terms;
-use fsdyno_model::{ResultSet, StopReason};
+use fsdyno_model::{ResultSet, Sample, StopReason, WarningKind};
 use fsdyno_stats::Verdict;
 use std::fmt::Write as _;
 
@@ -73,7 +73,20 @@ pub fn answer(comparison: &Comparison, set: &ResultSet) -> String {
     let leaders = figures.leaders.as_ref().map_or(&[][..], |one| &one.among);
     let robustness = comparison.robustness.as_ref();
     let robustness = robustness.map_or_else(String::new, |one| one.text(comparison));
-    durability + &text + &robustness + &figures.safety(leaders, set)
+    durability + &text + &robustness + &figures.safety(leaders, set) + beside_others(set)
+}
+
+/// What holds only beside the other programs that used the machine in most phases.
+fn beside_others(set: &ResultSet) -> &'static str {
+    let samples = || set.cells.iter().flat_map(|record| &record.samples);
+    let is_loaded = |sample: &&Sample| {
+        let mut kinds = sample.warnings.iter().map(|warning| warning.kind);
+        kinds.any(|kind| kind == WarningKind::BackgroundLoad)
+    };
+    if 2 * samples().filter(is_loaded).count() <= samples().count() {
+        return "";
+    }
+    " Other programs used the machine in most phases: without them the answer may be another."
 }
 
 /// The options of `run` that add repeats to a run.

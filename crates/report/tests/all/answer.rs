@@ -194,6 +194,20 @@ fn without_a_verdict_no_contender_is_named_as_the_fastest() {
 }
 
 #[test]
+fn an_answer_beside_other_programs_says_so() {
+    let mut set = one_phase(&["ext4", "xfs"], &[&[1000; 6], &[700; 6]]);
+    let answer = |set: &ResultSet| Comparisons::of(set).answers().join(" ");
+    let busy = "Other programs used the machine in most phases";
+    for (loaded, said) in [(6, false), (7, true)] {
+        for record in set.cells.iter_mut().take(loaded) {
+            let warning = Warning::new(WarningKind::BackgroundLoad, "others", "end them");
+            record.samples[0].warnings = vec![warning];
+        }
+        assert_eq!(answer(&set).contains(busy), said, "{}", answer(&set));
+    }
+}
+
+#[test]
 fn phases_with_equal_contenders_are_counted() {
     let labels = ["ext4", "xfs"];
     let scattered = [
