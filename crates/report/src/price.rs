@@ -12,6 +12,9 @@ use fsdyno_stats::{PairedRatio, Rule, Verdict, judge_all, median, ratio_paired};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+/// The largest number of undecided protections that a sentence names.
+const NAMED: usize = 3;
+
 /// The smallest relative difference of space that a sentence names.
 const SPACE: f64 = 0.01;
 
@@ -371,8 +374,11 @@ fn sentences(prices: &Prices) -> Vec<String> {
         let open = named(&own, |one| {
             matches!(one, None | Some(Verdict::Inconclusive))
         });
-        if !open.is_empty() {
-            text.extend([" Not decided: ", &terms::list(&open), "."]);
+        match open.len() {
+            0 => {}
+            all if all == own.len() => {}
+            1..=NAMED => text.extend([" Not decided: ", &terms::list(&open), "."]),
+            many => text.extend([" Not decided: ", &many.to_string(), " others."]),
         }
         if own.iter().any(|one| one.question.snapshots > 0) {
             text += " Times with snapshots are of the phases after the first.";
@@ -537,6 +543,9 @@ fn legend(prices: &Prices) -> String {
         terms::count(prices.draws, "draw"),
         terms::percent(prices.margin)
     );
+    if prices.disk.is_some() {
+        text += " The errors of the model disk and the model processor are not varied.";
+    }
     let any = |test: &dyn Fn(&Price) -> bool| prices.prices.iter().any(test);
     if any(&|one| one.question.snapshots > 0) {
         text += " Snapshots are taken after the first phase; their space is that at the end. Taking \
