@@ -83,11 +83,6 @@ impl Place {
         phase: 0,
         prepared: false,
     };
-
-    /// Whether this is the first phase of a repeated round.
-    pub fn repeats(self) -> bool {
-        self.round > 0 && self.phase == self.stage
-    }
 }
 
 /// The reason why a cell ended early.

@@ -108,8 +108,9 @@ pub(super) struct HostExecutor<'a, 'n> {
     pub(super) place: Place,
     /// Since when its devices may be idle, if others have the turn before its phase begins.
     pub(super) idle: Option<Since>,
-    /// The phases that are repeated together now.
+    /// The phases that are repeated together now; and whether what a round changed must be undone.
     pub(super) rounds: Option<Rounds>,
+    pub(super) undo_round: bool,
 }
 
 impl<'a, 'n> HostExecutor<'a, 'n> {
@@ -157,6 +158,7 @@ impl<'a, 'n> HostExecutor<'a, 'n> {
             place: Place::default(),
             idle: None,
             rounds: None,
+            undo_round: false,
         }
     }
 

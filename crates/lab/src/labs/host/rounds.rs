@@ -54,9 +54,10 @@ impl Rounds {
     }
 }
 
-/// Whether another round follows these, of which the first took the fastest contender this time.
+/// Whether another round follows these, of which the first took the fastest contender this time: 0 if it
+/// had nothing to do.
 pub(super) fn another_follows(rounds: u32, first: Nanos) -> bool {
-    rounds < ROUNDS && first < SHORT
+    rounds < ROUNDS && first > Nanos(0) && first < SHORT
 }
 
 /// The mean of times. In turn, all contenders are slow while the machine is: their means can be compared,

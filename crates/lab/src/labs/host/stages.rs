@@ -140,7 +140,7 @@ impl CellExecutor for HostExecutor<'_, '_> {
         phase: &PhasePlan,
         needs: Needs,
     ) -> Result<CacheEvidence, CellEnd> {
-        if self.place.repeats() {
+        if std::mem::take(&mut self.undo_round) {
             self.undo_round(job, phase, needs)?;
         }
         caches::set_up(self, job, phase, needs)
@@ -193,11 +193,11 @@ impl CellExecutor for HostExecutor<'_, '_> {
         }
         // All cells decide alike, by the time of the fastest.
         self.wait_for_block(next);
-        let again = rounds::another_follows(next.round, turn.shortest(first, 0));
-        if !again {
+        self.undo_round = rounds::another_follows(next.round, turn.shortest(first, 0));
+        if !self.undo_round {
             self.end_rounds();
         }
-        again
+        self.undo_round
     }
 
     fn verify(&mut self, job: &Job<'_>, phase: &PhasePlan, needs: Needs) -> Result<(), CellEnd> {
