@@ -18,6 +18,11 @@ pub(crate) const MACHINE: &str = "FSDYNO_MACHINE";
 /// The environment variable of a guest whose model disks do not rotate.
 pub(crate) const SOLID: &str = "FSDYNO_SOLID";
 
+/// The variable with its value, if they do not.
+pub(crate) fn solid(rotate: bool) -> Option<String> {
+    (!rotate).then(|| format!("{SOLID}=1"))
+}
+
 /// The model disks of a guest in real time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ModelDisks {
@@ -42,8 +47,7 @@ pub struct Setting<'a> {
 impl Setting<'_> {
     /// The variable of a guest whose disks do not rotate.
     pub(crate) fn solid(&self) -> Option<String> {
-        let solid = self.model.is_some_and(|disks| !disks.rotate);
-        solid.then(|| format!("{SOLID}=1"))
+        solid(self.model.is_none_or(|disks| disks.rotate))
     }
 }
 

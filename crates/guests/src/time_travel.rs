@@ -10,7 +10,7 @@ use super::determinism::make_deterministic;
 use super::machine::{GuestError, Machine};
 use super::own_programs;
 use super::running::Guest;
-use super::start::{MAX_DISKS, SOLID};
+use super::start::{MAX_DISKS, solid};
 use super::uml::Uml;
 use fsdyno_host::journal::Journal;
 use fsdyno_model::Bytes;
@@ -170,9 +170,7 @@ fn words(uml: &Uml, setting: Setting) -> Vec<String> {
     words.push(format!("ssl0=fd:{LINE}"));
     words.push(format!("TMPDIR={}/tmp", super::PLACE));
     words.push(format!("PATH={PATH}"));
-    if !setting.rotates {
-        words.push(format!("{SOLID}=1"));
-    }
+    words.extend(solid(setting.rotates));
     if uml.programs.is_some() {
         words.extend(own_programs::words(
             &format!("{HERE}/{LINK}"),

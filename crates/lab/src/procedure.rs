@@ -118,7 +118,6 @@ pub fn run(executor: &mut dyn CellExecutor, job: &Job<'_>) -> Result<(), CellEnd
             }
             place.round += 1;
             place.phase = 0;
-            place.prepared = false;
             if !executor.begins_round(place) {
                 break;
             }

@@ -147,8 +147,8 @@ pub fn prepare(
 }
 
 /// Whether a phase can be measured in slices: it leaves nothing behind, runs on one thread of this
-/// process, and reads from memory. With cold caches the device of one contender could be busy, or the
-/// kernel read ahead, in the turn of another.
+/// process, and reads a tree, or from memory. On a device that seeks, a cold slice would begin with a
+/// seek: the caller knows the device.
 pub fn works_in_slices(phase: &PhasePlan, engine: &str) -> bool {
     if engine != engines::sync::NAME || phase.cache == CacheState::AsIs {
         return false;

@@ -1,6 +1,6 @@
 //! Contenders that exist at the same time: phase by phase, and in slices. Needs root.
 
-use crate::support::{Home, root_and};
+use crate::support::{Home, Printed, root_and};
 use serde_json::Value;
 
 const PROGRAMS: [&str; 2] = ["mkfs.ext4", "mkfs.xfs"];
@@ -15,10 +15,13 @@ pub fn orders(result: &Value) -> Vec<String> {
         .collect()
 }
 
-fn args<'a>(place: &'a str, more: &'a str) -> Vec<&'a str> {
+/// Runs these phases with these options, in words.
+fn run(home: &Home, options: &str, phases: &str) -> Printed {
+    let place = home.work().display().to_string();
     let fixed = "run --dataset mixed --seed 3 --no-lock --work-dir";
-    let words = fixed.split(' ').chain([place]);
-    words.chain(more.split(' ')).collect()
+    let words = fixed.split(' ').chain([&*place]);
+    let words = words.chain(options.split(' ')).chain(["--phases", phases]);
+    home.fsdyno(&words.collect::<Vec<_>>())
 }
 
 #[test]
@@ -28,12 +31,11 @@ fn a_block_goes_phase_by_phase_through_its_contenders_and_reads_all_files_in_tur
         return;
     }
     let home = Home::new();
-    let place = home.work().display().to_string();
-    let more = "--fs ext4,xfs,tmpfs --scale 0.05 --repeats 2 --verify --long --verbose \
-                --set op.files=3000 --phases";
-    let mut args = args(&place, more);
-    args.push("copy,read cold,read warm,grep warm,stat-walk warm,op-create,op-stat warm,op-random-read warm,delete");
-    let printed = home.fsdyno(&args);
+    let options = "--fs ext4,xfs,tmpfs --scale 0.05 --repeats 2 --verify --long --verbose \
+                   --set op.files=3000";
+    let phases = "copy,read cold,read warm,grep warm,stat-walk warm,op-create,op-stat warm,\
+                  op-random-read warm,delete";
+    let printed = run(&home, options, phases);
     assert_eq!(printed.code, Some(0), "{}{}", printed.out, printed.err);
     assert!(
         printed.out.split_whitespace().collect::<Vec<_>>().join(" ").contains(
@@ -119,11 +121,8 @@ fn short_phases_that_read_have_three_rounds_and_one_sample() {
         return;
     }
     let home = Home::new();
-    let place = home.work().display().to_string();
-    let more = "--fs ext4,xfs --scale 0.002 --repeats 2 --verbose --phases";
-    let mut args = args(&place, more);
-    args.push("copy,read cold,read warm,delete");
-    let printed = home.fsdyno(&args);
+    let options = "--fs ext4,xfs --scale 0.002 --repeats 2 --verbose";
+    let printed = run(&home, options, "copy,read cold,read warm,delete");
     assert_eq!(printed.code, Some(0), "{}{}", printed.out, printed.err);
     let reading = ["read cold", "read warm"];
     for block in begun(&printed.err, &reading) {
@@ -147,12 +146,9 @@ fn a_contender_that_fails_holds_up_nobody() {
         return;
     }
     let home = Home::new();
-    let place = home.work().display().to_string();
     // The tree does not fit into this memory.
-    let more = "--fs ext4,tmpfs:size=4m,xfs --scale 0.2 --repeats 1 --phases";
-    let mut args = args(&place, more);
-    args.push("copy,read warm,delete");
-    let printed = home.fsdyno(&args);
+    let options = "--fs ext4,tmpfs:size=4m,xfs --scale 0.2 --repeats 1";
+    let printed = run(&home, options, "copy,read warm,delete");
     assert_eq!(printed.code, Some(1), "{}{}", printed.out, printed.err);
     let ends = crate::support::outcomes(&home.result("last"));
     let measured = ends.iter().filter(|(_, end)| end == "measured").count();

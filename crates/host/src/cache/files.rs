@@ -1,5 +1,5 @@
-//! Visits the regular files and the directories of a tree without disturbing the measurement: no link is followed, no
-//! other device entered, no access time changed, no data read.
+//! Visits the regular files and the directories of a tree without disturbing the measurement: no link
+//! is followed, no other device entered, no access time changed, no data read.
 
 use super::CacheError;
 use fsdyno_model::CancelToken;
@@ -18,8 +18,8 @@ use std::thread;
 /// directories limit more workers.
 const MAX_WORKERS: usize = 4;
 
-/// Visits every regular file and every directory with an open descriptor and its attributes, by several workers if there
-/// are several processors. Returns how many files and directories could not be opened. What
+/// Visits every regular file and every directory with an open descriptor and its attributes, by several
+/// workers if there are several processors. Returns how many files and directories could not be opened. What
 /// disappears meanwhile is passed over.
 ///
 /// Memory holds only the names of directories still to be visited, not the whole tree.

@@ -200,12 +200,6 @@ pub(crate) fn describe_disk(model: &ModelDisk) -> String {
     format!("{} (model{faults})", model.profile)
 }
 
-/// Whether the disks of a plan rotate.
-pub(crate) fn rotate(model: &ModelDisk) -> bool {
-    // A plan with another profile was refused.
-    DiskBuilder::of(model).is_ok_and(|disks| disks.rotates())
-}
-
 /// The requests to disks in real time, as text for the record.
 pub(crate) fn in_real_time(model: &ModelDisk, served: Served) -> String {
     format!(

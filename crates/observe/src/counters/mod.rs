@@ -7,7 +7,7 @@ mod cpu;
 mod frequency;
 mod memory;
 mod other_processes;
-mod pressure;
+pub(crate) mod pressure;
 mod surroundings;
 mod tasks;
 

@@ -4,7 +4,7 @@ use fsdyno_model::Pressure;
 use std::fs;
 
 /// The totals since boot; or why the kernel has none.
-pub(super) fn pressure() -> Result<Pressure, String> {
+pub(crate) fn pressure() -> Result<Pressure, String> {
     let (cpu, io, memory) = (read("cpu")?, read("io")?, read("memory")?);
     let reported = |text: &str, who: &str| {
         total(text, who).ok_or_else(|| format!("pressure: /proc/pressure has no `{who}`"))
@@ -19,7 +19,7 @@ pub(super) fn pressure() -> Result<Pressure, String> {
 }
 
 /// The stall times since an earlier reading.
-pub(super) fn since(now: &Pressure, then: &Pressure) -> Pressure {
+pub(crate) fn since(now: &Pressure, then: &Pressure) -> Pressure {
     now.combined(then, u64::saturating_sub)
 }
 

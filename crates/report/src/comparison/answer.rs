@@ -424,11 +424,11 @@ impl<'a> AnswerFigures<'a> {
             let _ = write!(text, " ({lead} leads by {times} before {next})");
         }
         if self.phases.len() > 1 {
+            let leaders = self.phases.iter().filter_map(|line| line.leaders());
+            let leaders: Vec<Leaders> = leaders.collect();
             let wins = |at: usize| {
-                let leaders = self.phases.iter().filter_map(|line| line.leaders());
-                leaders
-                    .filter(|leaders| leaders.winner() == Some(at))
-                    .count()
+                let winners = leaders.iter().map(Leaders::winner);
+                winners.filter(|winner| *winner == Some(at)).count()
             };
             let mut wins: Vec<(usize, usize)> = all.iter().map(|at| (*at, wins(*at))).collect();
             wins.retain(|(_, wins)| *wins > 0);
@@ -446,8 +446,9 @@ impl<'a> AnswerFigures<'a> {
                     self.words.best
                 );
             }
-            let leaders = self.phases.iter().filter_map(|line| line.leaders());
-            let equal = leaders.filter(|one| one.equivalent && one.among.len() > 1);
+            let equal = leaders
+                .iter()
+                .filter(|one| one.equivalent && one.among.len() > 1);
             let equal = equal.count();
             if equal > 0 {
                 let phases = match won {

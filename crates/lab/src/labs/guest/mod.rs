@@ -295,14 +295,20 @@ impl GuestLab {
             let disks = begun.map_err(|what| notes.halt(what, None))?;
             // The contents of model disks need no eviction: their times do not depend on it.
             let mark = |mark| disks.mark(mark);
-            let received =
-                self.run_in_guest(notes, plan, cell, &scratch, (disks.sockets(), &[], &mark));
+            let received = self.run_in_guest(
+                notes,
+                plan,
+                cell,
+                &scratch,
+                Some(disks.kind()),
+                (disks.sockets(), &[], &mark),
+            );
             return model_disk::record_of(notes, model, received, disks);
         }
         let size = self.images.of(cell);
         let images = self.create_images(notes, (count, size), scratch.path())?;
         let disks = paths_of(&images);
-        self.run_in_guest(notes, plan, cell, &scratch, (&disks, &disks, &|_| ()))
+        self.run_in_guest(notes, plan, cell, &scratch, None, (&disks, &disks, &|_| ()))
     }
 
     /// Starts the guest on these disks, and reads its messages to the end. The page cache of this
@@ -313,11 +319,9 @@ impl GuestLab {
         plan: &Plan,
         cell: Cell,
         scratch: &Scratch,
+        model: Option<ModelDisks>,
         (disks, kept, mark): (&[PathBuf], &[PathBuf], &dyn Fn(Mark)),
     ) -> Result<CellRecord, CellEnd> {
-        let model = plan.disk.as_ref().map(|model| ModelDisks {
-            rotate: disks::rotate(model),
-        });
         let (guest, line) = self
             .start_on(scratch.path(), disks, model)
             .map_err(|e| notes.halt(e.to_string(), None))?;

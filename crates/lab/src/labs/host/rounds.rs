@@ -31,27 +31,18 @@ impl Rounds {
         let mut rest = self.0;
         while let Some(phase) = rest.first().map(|sample| sample.phase) {
             let is_of = |sample: &Sample| sample.phase == phase;
-            let (mut rounds, others): (Vec<_>, _) = rest.into_iter().partition(is_of);
+            let (rounds, others): (Vec<_>, _) = rest.into_iter().partition(is_of);
             rest = others;
-            rounds.sort_by_key(|sample| sample.return_ns);
-            let of_all = |of: fn(&Sample) -> Nanos| mean(rounds.iter().map(of));
-            let times = [
-                of_all(|sample| sample.return_ns),
-                of_all(|sample| sample.cpu.user_ns),
-                of_all(|sample| sample.cpu.system_ns),
-            ];
-            let total: u64 = rounds.iter().map(|sample| sample.return_ns.0).sum();
-            let count = rounds.len();
-            let mut median = rounds.swap_remove((count - 1) / 2);
-            let cpu = &mut median.cpu;
-            [median.return_ns, cpu.user_ns, cpu.system_ns] = times;
-            if count > 1 {
-                let line = format!("{} {}", total - median.return_ns.0, median.label);
-                notes.effective(Effective::PASSES, line);
-            }
+            let label = rounds[0].label.clone();
+            let median = median(rounds, &label, true, times, notes);
             notes.sample(median);
         }
     }
+}
+
+fn times(sample: &mut Sample) -> [&mut Nanos; 3] {
+    let cpu = &mut sample.cpu;
+    [&mut sample.return_ns, &mut cpu.user_ns, &mut cpu.system_ns]
 }
 
 /// Whether another round follows these, of which the first took the fastest contender this time: 0 if it
@@ -60,9 +51,32 @@ pub(super) fn another_follows(rounds: u32, first: Nanos) -> bool {
     rounds < ROUNDS && first > Nanos(0) && first < SHORT
 }
 
-/// The mean of times. In turn, all contenders are slow while the machine is: their means can be compared,
-/// and medians could be of different passes.
-pub(super) fn mean(times: impl ExactSizeIterator<Item = Nanos>) -> Nanos {
-    let count = times.len().max(1) as u64;
-    Nanos(times.map(|time| time.0).sum::<u64>() / count)
+/// Of what was measured several times, the one with the median time to return, the first of its times. In
+/// turn it gets the mean times of all: all contenders are slow while the machine is, so means can be
+/// compared, and medians could be of different passes. Notes the time of the others.
+pub(super) fn median<T>(
+    mut all: Vec<T>,
+    label: &str,
+    in_turn: bool,
+    times: impl Fn(&mut T) -> [&mut Nanos; 3],
+    notes: &mut Notes<'_>,
+) -> T {
+    let each: Vec<[u64; 3]> = all
+        .iter_mut()
+        .map(|one| times(one).map(|time| time.0))
+        .collect();
+    let sum = |time: usize| each.iter().map(|times| times[time]).sum::<u64>();
+    let mut order: Vec<usize> = (0..all.len()).collect();
+    order.sort_by_key(|at| each[*at][0]);
+    let mut median = all.swap_remove(order[(order.len() - 1) / 2]);
+    if in_turn {
+        for (number, time) in times(&mut median).into_iter().enumerate() {
+            *time = Nanos(sum(number) / each.len() as u64);
+        }
+    }
+    if each.len() > 1 {
+        let others = sum(0) - times(&mut median)[0].0;
+        notes.effective(Effective::PASSES, format!("{others} {label}"));
+    }
+    median
 }

@@ -7,7 +7,7 @@
 
 use super::executor::HostExecutor;
 use super::in_turn::{self, PhaseTurns};
-use super::rounds::mean;
+use super::rounds::median;
 use super::{fragmentation, warnings};
 use crate::durability;
 use crate::job::Job;
@@ -173,25 +173,17 @@ fn all_passes(
             break;
         }
     }
-    let count = passes.len();
-    let mean = |of: fn(&Measured) -> Nanos| mean(passes.iter().map(|pass| of(&pass.measured)));
-    let of_all = [
-        mean(|measured| measured.return_ns),
-        mean(|measured| measured.user_ns),
-        mean(|measured| measured.system_ns),
-    ];
-    passes.sort_by_key(|pass| pass.measured.return_ns);
-    let mut median = passes.swap_remove((count - 1) / 2);
-    if turns.is_some() {
-        let measured = &mut median.measured;
-        [measured.return_ns, measured.user_ns, measured.system_ns] = of_all;
-    }
-    if count > 1 {
-        let others = total - median.measured.return_ns.0;
-        let line = format!("{others} {}", phase.label);
-        executor.notes.effective(Effective::PASSES, line);
-    }
-    Ok(median)
+    let in_turn = turns.is_some();
+    Ok(median(passes, &phase.label, in_turn, times, executor.notes))
+}
+
+fn times(pass: &mut Pass) -> [&mut Nanos; 3] {
+    let measured = &mut pass.measured;
+    [
+        &mut measured.return_ns,
+        &mut measured.user_ns,
+        &mut measured.system_ns,
+    ]
 }
 
 /// Whether a second pass does the same as the first: it reads a tree that is in memory. Not in
