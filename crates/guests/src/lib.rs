@@ -23,7 +23,7 @@ pub mod uml;
 pub use machine::{GuestError, Machine};
 pub use one_processor::OneProcessor;
 pub use running::{Guest, on_terminal};
-pub use start::{MAX_DISKS, ModelDisks, Setting, disk, ended};
+pub use start::{DiskKind, MAX_DISKS, Setting, disk, ended};
 
 /// A directory of the guest for its own files, on a file system in memory.
 pub const PLACE: &str = "/run/fsdyno";

@@ -18,15 +18,29 @@ pub(crate) const MACHINE: &str = "FSDYNO_MACHINE";
 /// The environment variable of a guest whose model disks do not rotate.
 pub(crate) const SOLID: &str = "FSDYNO_SOLID";
 
-/// The variable with its value, if they do not.
-pub(crate) fn solid(rotate: bool) -> Option<String> {
-    (!rotate).then(|| format!("{SOLID}=1"))
+/// Its value if they have several queues.
+pub(crate) const QUEUES: &str = "queues";
+
+/// What a virtio disk does not tell the kernel of the model disk behind it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DiskKind {
+    /// The kernel takes every virtio disk for one that rotates.
+    Rotating,
+    /// Flash with one queue, as SATA has it: the kernel's default scheduler is `mq-deadline`.
+    Solid,
+    /// Flash or a cloud volume with several queues, as `NVMe` has them: the default is no scheduler.
+    Queues,
 }
 
-/// The model disks of a guest in real time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ModelDisks {
-    pub rotate: bool,
+impl DiskKind {
+    /// The variable with its value, if a guest's kernel must be told.
+    pub(crate) fn variable(self) -> Option<String> {
+        match self {
+            Self::Rotating => None,
+            Self::Solid => Some(format!("{SOLID}=single")),
+            Self::Queues => Some(format!("{SOLID}={QUEUES}")),
+        }
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -37,7 +51,7 @@ pub struct Setting<'a> {
     /// Its disks, in order: image files, or the sockets of model disks.
     pub disks: &'a [PathBuf],
     /// None if they are image files.
-    pub model: Option<ModelDisks>,
+    pub model: Option<DiskKind>,
     /// A directory for the files of a running kernel.
     pub scratch: &'a Path,
     /// The first process: a program and its arguments.
@@ -45,9 +59,9 @@ pub struct Setting<'a> {
 }
 
 impl Setting<'_> {
-    /// The variable of a guest whose disks do not rotate.
-    pub(crate) fn solid(&self) -> Option<String> {
-        solid(self.model.is_none_or(|disks| disks.rotate))
+    /// The variable for the kind of its model disks.
+    pub(crate) fn disk_kind(&self) -> Option<String> {
+        self.model.and_then(DiskKind::variable)
     }
 }
 

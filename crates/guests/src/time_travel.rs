@@ -10,7 +10,7 @@ use super::determinism::make_deterministic;
 use super::machine::{GuestError, Machine};
 use super::own_programs;
 use super::running::Guest;
-use super::start::{MAX_DISKS, solid};
+use super::start::{DiskKind, MAX_DISKS};
 use super::uml::Uml;
 use fsdyno_host::journal::Journal;
 use fsdyno_model::Bytes;
@@ -87,8 +87,7 @@ fn virtual_time_kernel(machine: &Machine) -> Result<&Uml, GuestError> {
 pub struct Setting {
     pub memory: Bytes,
     pub disks: usize,
-    /// Whether its disks rotate: a virtio disk does not say it.
-    pub rotates: bool,
+    pub kind: DiskKind,
     /// Selects its random numbers: UUIDs, hash seeds of directories, the choice of block groups. None
     /// for those of a guest without this word.
     pub random: Option<u64>,
@@ -170,7 +169,7 @@ fn words(uml: &Uml, setting: Setting) -> Vec<String> {
     words.push(format!("ssl0=fd:{LINE}"));
     words.push(format!("TMPDIR={}/tmp", super::PLACE));
     words.push(format!("PATH={PATH}"));
-    words.extend(solid(setting.rotates));
+    words.extend(setting.kind.variable());
     if uml.programs.is_some() {
         words.extend(own_programs::words(
             &format!("{HERE}/{LINK}"),
@@ -222,7 +221,7 @@ mod tests {
         let setting = |random| Setting {
             memory: Bytes(64 << 20),
             disks: 2,
-            rotates: true,
+            kind: DiskKind::Rotating,
             random,
             profiled: false,
         };
@@ -234,7 +233,7 @@ mod tests {
         assert_eq!(random(1).len(), random(u64::MAX).len());
         assert!(reported.contains(&"virtio_uml.device=disk1:2".to_owned()));
         let solid = Setting {
-            rotates: false,
+            kind: DiskKind::Queues,
             ..setting(None)
         };
         let more = words(&kernel("/a/linux"), solid);

@@ -214,7 +214,7 @@ impl Uml {
         // Parameters unknown to the kernel become the environment of the first process.
         words.push(format!("TMPDIR={}/tmp", super::PLACE).into());
         words.push(joined("PATH=", &path())?);
-        words.extend(setting.solid().map(OsString::from));
+        words.extend(setting.disk_kind().map(OsString::from));
         if let Some(programs) = &self.programs {
             let place = joined("", programs)?;
             let place = place.to_string_lossy();

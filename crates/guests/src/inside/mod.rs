@@ -6,7 +6,7 @@
 
 pub(crate) mod entry;
 
-use crate::start::{self, MACHINE, SOLID};
+use crate::start::{self, MACHINE, QUEUES, SOLID};
 use crate::{LINE_NAME, PLACE, own_programs};
 use fsdyno_files::programs;
 use fsdyno_host::probe::MODULES;
@@ -94,8 +94,8 @@ pub fn set_up_guest() -> Result<PathBuf, GuestInitError> {
         let link = own_programs::PLACE;
         symlink(own, link).map_err(GuestInitError::at(format!("make {link}")))?;
     }
-    if std::env::var_os(SOLID).is_some() {
-        set_solid().map_err(GuestInitError::at("say that its disks do not rotate"))?;
+    if let Some(kind) = std::env::var_os(SOLID) {
+        set_solid(kind == QUEUES).map_err(GuestInitError::at("say that its disks do not rotate"))?;
     }
     if own.is_some() || lab() == LabChoice::Qemu {
         write_udev_database().map_err(GuestInitError::at("register its disks for udev"))?;
@@ -108,12 +108,17 @@ pub fn set_up_guest() -> Result<PathBuf, GuestInitError> {
 }
 
 /// Tells the kernel that no disk rotates. It takes every virtio disk for one that does, on which file
-/// systems allocate in another way, and Btrfs lets an fsync wait for others until the next tick.
-fn set_solid() -> io::Result<()> {
+/// systems allocate in another way, and Btrfs lets an fsync wait for others until the next tick. It
+/// gives no disk of several queues a scheduler.
+fn set_solid(queues: bool) -> io::Result<()> {
     for disk in fs::read_dir("/sys/block")? {
         let disk = disk?;
         if disk.file_name().as_encoded_bytes().starts_with(b"vd") {
-            fs::write(disk.path().join("queue/rotational"), "0")?;
+            let queue = disk.path().join("queue");
+            fs::write(queue.join("rotational"), "0")?;
+            if queues {
+                fs::write(queue.join("scheduler"), "none")?;
+            }
         }
     }
     Ok(())

@@ -171,7 +171,7 @@ impl Qemu {
             variable("HOME", OsStr::new("/")),
             variable("TERM", OsStr::new("linux")),
         ];
-        variables.extend(setting.solid().map(OsString::from));
+        variables.extend(setting.disk_kind().map(OsString::from));
         variables
     }
 
@@ -322,7 +322,7 @@ fn in_memory(content: &[u8]) -> Result<OwnedFd, QemuError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::start::ModelDisks;
+    use crate::start::DiskKind;
     use fsdyno_model::Bytes;
 
     fn words(accelerator: Accelerator, disks: &[PathBuf], line: Option<i32>) -> Vec<String> {
@@ -349,7 +349,7 @@ mod tests {
             memory: Bytes(256 << 20),
             processors: 2,
             disks,
-            model: served.then_some(ModelDisks { rotate: true }),
+            model: served.then_some(DiskKind::Rotating),
             scratch: Path::new("/s"),
             init: &[],
         };

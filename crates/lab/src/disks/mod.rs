@@ -16,6 +16,7 @@ use fsdyno_datasets::seed::Seed;
 use fsdyno_disk::profiles::Timing;
 use fsdyno_disk::transports::vhost_user::Served;
 use fsdyno_disk::{Disk, FaultPlan, Faults, Profile, Recorder, SparseFile, Store};
+use fsdyno_guests::DiskKind;
 use fsdyno_model::{Bytes, DiskFigures, DiskTime, ModelDisk, Sample, Step, Warning, WarningKind};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
@@ -135,9 +136,15 @@ impl DiskBuilder {
         self.profile.timing.discards()
     }
 
-    /// Whether they rotate.
-    pub(crate) fn rotates(&self) -> bool {
-        matches!(self.profile.timing, Timing::Hdd(_))
+    /// What a guest's kernel has to be told of them.
+    pub(crate) fn kind(&self) -> DiskKind {
+        /// The commands that a disk of one queue can hold: SATA numbers them with five bits.
+        const ONE_QUEUE: u32 = 32;
+        match self.profile.timing {
+            Timing::Hdd(_) => DiskKind::Rotating,
+            _ if self.profile.queue_depth <= ONE_QUEUE => DiskKind::Solid,
+            _ => DiskKind::Queues,
+        }
     }
 
     /// Creates the disk of this index (from 0), with its recorder. This file holds its contents; it

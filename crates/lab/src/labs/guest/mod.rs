@@ -29,7 +29,7 @@ use crate::preflight::{ImageSizes, Preflight};
 use crate::procedure::CellEnd;
 use cell_plan::plan_of_cell;
 use fsdyno_files::Untrusted;
-use fsdyno_guests::{Guest, GuestError, MAX_DISKS, Machine, ModelDisks, Setting, kernels};
+use fsdyno_guests::{Guest, GuestError, DiskKind, MAX_DISKS, Machine, Setting, kernels};
 use fsdyno_host::image::{Image, ImageError, Scratch};
 use fsdyno_host::journal::Journal;
 use fsdyno_host::place::{PlaceError, check_work_dir};
@@ -265,7 +265,7 @@ impl GuestLab {
         &self,
         scratch: &Path,
         disks: &[PathBuf],
-        model: Option<ModelDisks>,
+        model: Option<DiskKind>,
     ) -> Result<(Guest, std::os::unix::net::UnixStream), GuestError> {
         let setting = Setting {
             memory: self.size.memory,
@@ -319,7 +319,7 @@ impl GuestLab {
         plan: &Plan,
         cell: Cell,
         scratch: &Scratch,
-        model: Option<ModelDisks>,
+        model: Option<DiskKind>,
         (disks, kept, mark): (&[PathBuf], &[PathBuf], &dyn Fn(Mark)),
     ) -> Result<CellRecord, CellEnd> {
         let (guest, line) = self

@@ -7,14 +7,14 @@ use crate::procedure::CellEnd;
 use fsdyno_disk::Recorder;
 use fsdyno_disk::transports::real::{Real, ServerEvent};
 use fsdyno_disk::transports::vhost_user::Served;
-use fsdyno_guests::ModelDisks;
+use fsdyno_guests::DiskKind;
 use fsdyno_model::{Bytes, CancelToken, CellRecord, Effective, Mark, ModelDisk, Outcome};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Sender, channel};
 use std::thread::{self, JoinHandle};
 
 pub struct OnModelDisk {
-    rotate: bool,
+    kind: DiskKind,
     sockets: Vec<PathBuf>,
     threads: Vec<JoinHandle<Result<ServedDiskReport, String>>>,
     /// Forwards the marks of the workload to each thread.
@@ -32,7 +32,7 @@ impl OnModelDisk {
     ) -> Result<Self, String> {
         let builder = DiskBuilder::of(model)?;
         let mut all = Self {
-            rotate: builder.rotates(),
+            kind: builder.kind(),
             sockets: Vec::new(),
             threads: Vec::new(),
             marks: Vec::new(),
@@ -65,10 +65,8 @@ impl OnModelDisk {
     }
 
     /// What their guest knows of them.
-    pub fn kind(&self) -> ModelDisks {
-        ModelDisks {
-            rotate: self.rotate,
-        }
+    pub fn kind(&self) -> DiskKind {
+        self.kind
     }
 
     pub fn sockets(&self) -> &[PathBuf] {

@@ -63,10 +63,10 @@ impl GuestLab {
         let TimedDisks {
             calendar,
             mut calendar_disks,
-            rotates,
+            kind,
             ..
         } = timed_disks(model, (disks, size(disks)?), scratch)?;
-        let size = (self.size.memory, disks.len(), rotates);
+        let size = (self.size.memory, disks.len(), kind);
         let (mut guest, line) = self.start_in_virtual_time(size, None, scratch)?;
         let mut acknowledgements =
             AckReader::of(line, test.writing()).map_err(|e| guest_failed(e.to_string()))?;
@@ -157,7 +157,7 @@ impl GuestLab {
         write_task(scratch, task).map_err(guest_failed)?;
         let place = (disks, size(disks)?);
         let timed_disks = timed_disks(model, place, scratch)?;
-        let size = (self.size.memory, disks.len(), timed_disks.rotates);
+        let size = (self.size.memory, disks.len(), timed_disks.kind);
         let (mut guest, line) = self.start_in_virtual_time(size, None, scratch)?;
         let (line, words) = Line::new(line).map_err(|e| guest_failed(e.to_string()))?;
         let kept = timed_disks.keep(line, setting);

@@ -16,7 +16,7 @@ use fsdyno_disk::Recorder;
 use fsdyno_disk::transports::calendar::{self, CalendarDisk, CalendarError, Passed, Setting};
 use fsdyno_disk::transports::vhost_user::Served;
 use fsdyno_guests::kernels::symbols::Symbols;
-use fsdyno_guests::{Guest, GuestError, OneProcessor, ended, profile, time_travel};
+use fsdyno_guests::{DiskKind, Guest, GuestError, OneProcessor, ended, profile, time_travel};
 use fsdyno_model::{
     Bytes, CancelToken, Cell, CellRecord, Effective, ModelDisk, Outcome, Plan, Stage, Vary,
 };
@@ -47,8 +47,7 @@ const GONE: Duration = Duration::from_secs(2);
 pub(super) struct TimedDisks {
     pub calendar: UnixListener,
     pub calendar_disks: Vec<CalendarDisk>,
-    /// Whether they rotate.
-    pub rotates: bool,
+    pub kind: DiskKind,
     /// Whether they have volatile caches that a power cut empties.
     pub volatile: bool,
 }
@@ -72,7 +71,7 @@ impl TimedDisks {
         Ok(Self {
             calendar,
             calendar_disks,
-            rotates: disk.rotates(),
+            kind: disk.kind(),
             volatile: !disk.keeps_writes(),
         })
     }
@@ -163,7 +162,7 @@ impl GuestLab {
         let size = (
             memory_for(plan, contender),
             images.len(),
-            timed_disks.rotates,
+            timed_disks.kind,
         );
         let names = plan.draw(Vary::Names, cell.block);
         let started = self.start_in_virtual_time(size, names, scratch.path());
@@ -226,11 +225,11 @@ impl GuestLab {
         Ok(())
     }
 
-    /// Starts a guest with this memory and this number of disks, which may rotate. Its calendar, disks and task are
-    /// in `scratch`. Its random numbers depend on `random`.
+    /// Starts a guest with this memory and this number of disks of that kind. Its calendar, disks and
+    /// task are in `scratch`. Its random numbers depend on `random`.
     pub(super) fn start_in_virtual_time(
         &self,
-        (memory, disks, rotates): (Bytes, usize, bool),
+        (memory, disks, kind): (Bytes, usize, DiskKind),
         random: Option<u64>,
         scratch: &Path,
     ) -> Result<(Guest, UnixStream), GuestError> {
@@ -238,7 +237,7 @@ impl GuestLab {
         let size = time_travel::Setting {
             memory,
             disks,
-            rotates,
+            kind,
             random,
             profiled: self.profiles.is_some(),
         };

@@ -6,6 +6,7 @@ use crate::disks::{self, DiskBuilder, DiskFile, ServedDiskReport};
 use crate::job::Job;
 use crate::procedure::CellEnd;
 use fsdyno_disk::transports::vhost_user::Served;
+use fsdyno_guests::DiskKind;
 use fsdyno_host::arrays::Array;
 use fsdyno_host::image::{Image, Scratch};
 use fsdyno_host::loops::Loop;
@@ -181,7 +182,7 @@ impl HostExecutor<'_, '_> {
         }
         if let Some(model) = model_disk {
             let builder = DiskBuilder::of(model).map_err(|what| self.notes.halt(what, None))?;
-            device.copy_properties(builder.rotates(), builder.discards());
+            device.copy_properties(builder.kind() == DiskKind::Rotating, builder.discards());
         }
         self.watched.push(device.name().to_owned());
         let name = device.device().display().to_string();

@@ -213,7 +213,7 @@ impl Running {
         calendar_disks.push((mailbox(source, post).map_err(failed)?, false));
         let mut calendar_disks = with_sockets(calendar_disks, scratch.path()).map_err(failed)?;
         let calendar = listen(scratch.path(), time_travel::CALENDAR).map_err(failed)?;
-        let size = (lab.size.memory, calendar_disks.len(), builder.rotates());
+        let size = (lab.size.memory, calendar_disks.len(), builder.kind());
         let (guest, line) = lab.start_in_virtual_time(size, None, scratch.path())?;
         let stopped = stop.clone();
         let time = thread::spawn(move || {
