@@ -7,6 +7,7 @@ use fsdyno_model::{
     CacheEvidence, CacheState, Daemon, Failure, PhasePlan, SkippedPhase, Stage, Step,
 };
 use fsdyno_recipes::Check;
+use fsdyno_recipes::layouts::Array;
 use std::path::{Path, PathBuf};
 
 /// Executes the stages of a cell: a lab performs them, a dry run prints them.
@@ -31,6 +32,12 @@ pub trait CellExecutor {
     /// Writes the dataset and waits until deferred work has ended.
     fn set_up_dataset(&mut self, job: &Job<'_>) -> Result<(), CellEnd>;
     fn ready(&mut self, phase: &PhasePlan) -> Result<(), CellEnd>;
+    /// The array that combines the devices below the file system.
+    fn array(&self) -> Option<&Array>;
+    /// Starts steps that run beside a phase, one after the other.
+    fn begin_beside(&mut self, steps: Vec<Step>);
+    /// Waits for the end of those steps.
+    fn end_beside(&mut self) -> Result<(), CellEnd>;
     /// Sets the cache state of a phase.
     fn cache(
         &mut self,
@@ -114,6 +121,9 @@ pub fn run(executor: &mut dyn CellExecutor, job: &Job<'_>) -> Result<(), CellEnd
         loop {
             for (number, phase) in &phases {
                 place.phase = number + 1;
+                if place.phase == 2 && place.round == 0 {
+                    lose_device(executor, job, &devices)?;
+                }
                 one_phase(executor, job, place, phase)?;
             }
             place.round += 1;
@@ -124,6 +134,7 @@ pub fn run(executor: &mut dyn CellExecutor, job: &Job<'_>) -> Result<(), CellEnd
         }
     }
     executor.wait_for_block(Place::END);
+    rebuild(executor, job, &devices)?;
     // Once, at the end, where it disturbs no phase.
     if let Some((source, step)) = job.recipe.free_space(&devices, &target)
         && job.plan.count_extents
@@ -149,6 +160,69 @@ fn take_snapshots(executor: &mut dyn CellExecutor, job: &Job<'_>) -> Result<(), 
         executor.make(&step)?;
     }
     Ok(())
+}
+
+/// Takes the last device away, if the contender's state says so.
+fn lose_device(
+    executor: &mut dyn CellExecutor,
+    job: &Job<'_>,
+    devices: &[String],
+) -> Result<(), CellEnd> {
+    if !job.contender.state.degraded {
+        return Ok(());
+    }
+    executor.enter(Stage::Prepare);
+    if let Some(array) = executor.array().cloned() {
+        return make_all(executor, &array.lose);
+    }
+    let target = executor.target();
+    let mount = job.recipe.mount_degraded(job.contender, devices, &target);
+    if let Some((mount, last)) = mount.zip(devices.last()) {
+        executor.unmount()?;
+        executor.make(&Step::command(["wipefs", "--all", "--quiet", last]))?;
+        executor.mount(&mount)?;
+    }
+    Ok(())
+}
+
+/// Replaces a device that was lost.
+fn rebuild(
+    executor: &mut dyn CellExecutor,
+    job: &Job<'_>,
+    devices: &[String],
+) -> Result<(), CellEnd> {
+    if !job.contender.state.degraded {
+        return Ok(());
+    }
+    executor.enter(Stage::Rebuild);
+    let steps = match executor.array() {
+        Some(array) => array.rebuild.clone(),
+        None => {
+            let own = job.recipe.rebuild(devices, &executor.target());
+            own.into_iter().collect()
+        }
+    };
+    make_all(executor, &steps)
+}
+
+fn make_all(executor: &mut dyn CellExecutor, steps: &[Step]) -> Result<(), CellEnd> {
+    steps.iter().try_for_each(|step| executor.make(step))
+}
+
+/// Starts a scrub beside a phase after the first, if the contender's state says so.
+fn begin_scrub(executor: &mut dyn CellExecutor, job: &Job<'_>, number: u32) -> bool {
+    if !job.contender.state.scrubbed || number == 0 {
+        return false;
+    }
+    let steps = match executor.array() {
+        Some(array) => array.scrub.clone(),
+        None => {
+            let own = job.recipe.scrub(&executor.target());
+            own.into_iter().map(|check| check.step).collect()
+        }
+    };
+    executor.begin_beside(steps);
+    true
 }
 
 /// Makes, mounts, unmounts and checks the file system of a job. It stays empty.
@@ -229,8 +303,13 @@ fn one_phase(
             ..place
         });
     }
+    let scrubbed = begin_scrub(executor, job, number);
     executor.enter(Stage::Phase(phase.label.clone()));
     executor.phase(job, number, evidence)?;
+    if scrubbed {
+        executor.enter(Stage::Scrub);
+        executor.end_beside()?;
+    }
     let verifiable = kind.makes_tree || replay::is_one(kind.name);
     if job.plan.verify && verifiable && job.touches_files() {
         executor.enter(Stage::Verify);

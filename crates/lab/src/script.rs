@@ -20,7 +20,8 @@ use fsdyno_model::{
     CacheEvidence, CacheState, Cell, Daemon, DeviceChoice, FilesystemKind, LabChoice, PhasePlan,
     Plan, SkippedPhase, Stage, Step,
 };
-use fsdyno_recipes::{Check, layouts};
+use fsdyno_recipes::Check;
+use fsdyno_recipes::layouts::{self, Array};
 use std::path::{Path, PathBuf};
 
 /// The tag in names of a dry run, in place of the process number of a run.
@@ -47,6 +48,7 @@ pub fn lines(plan: &Plan, preflight: &Preflight, cell: Cell) -> Vec<String> {
         steps: Vec::new(),
         durable: job.recipe.make_durable(&job.target(base, TAG)),
         undo: Vec::new(),
+        array: None,
         root: job.work_dir_root(base, TAG),
         target: job.target(base, TAG),
         scratch: job.scratch(base, TAG),
@@ -78,6 +80,7 @@ struct DryRun {
     durable: Option<Step>,
     /// The steps that release the devices.
     undo: Vec<Step>,
+    array: Option<Array>,
     root: PathBuf,
     target: PathBuf,
     scratch: PathBuf,
@@ -228,8 +231,10 @@ impl CellExecutor for DryRun {
         for step in &joined.join {
             self.print(step);
         }
-        self.undo.splice(0..0, joined.part);
-        Ok(vec![joined.device])
+        self.undo.splice(0..0, joined.part.clone());
+        let device = joined.device.clone();
+        self.array = Some(joined);
+        Ok(vec![device])
     }
 
     fn target(&self) -> PathBuf {
@@ -263,6 +268,20 @@ impl CellExecutor for DryRun {
 
     fn free_space(&mut self, _source: &str, step: &Step) -> Result<(), CellEnd> {
         self.print(step);
+        Ok(())
+    }
+
+    fn array(&self) -> Option<&Array> {
+        self.array.as_ref()
+    }
+
+    fn begin_beside(&mut self, steps: Vec<Step>) {
+        let lines: Vec<String> = steps.iter().map(Step::shell).collect();
+        self.lines.push(format!("{{ {}; }} &", lines.join(" && ")));
+    }
+
+    fn end_beside(&mut self) -> Result<(), CellEnd> {
+        self.lines.push("wait".to_owned());
         Ok(())
     }
 

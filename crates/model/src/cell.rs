@@ -70,6 +70,10 @@ pub enum Stage {
     Cache,
     /// A phase, by its label.
     Phase(String),
+    /// A scrub beside a phase.
+    Scrub,
+    /// Replacing a lost device.
+    Rebuild,
     /// Comparing trees after a phase.
     Verify,
     /// unmount.
@@ -90,6 +94,8 @@ impl fmt::Display for Stage {
             Self::Prepare => "prepare",
             Self::Cache => "cache",
             Self::Phase(label) => return write!(f, "phase {label}"),
+            Self::Scrub => "scrub",
+            Self::Rebuild => "rebuild",
             Self::Verify => "verify",
             Self::Unmount => "unmount",
             Self::Check => "check",

@@ -34,6 +34,7 @@ mod parts;
 pub mod plan;
 pub mod pool;
 pub mod power_cut;
+mod priced_kind;
 pub mod printable;
 pub mod profile;
 pub mod provenance;
@@ -93,6 +94,7 @@ pub use plan::{
 };
 pub use pool::{Daemon, Pool};
 pub use power_cut::{CacheLoss, Judgement, Loss, PowerCut, Recovery, WorkLoss};
+pub use priced_kind::PricedKind;
 pub use printable::{printable, printable_lines};
 pub use provenance::Provenance;
 pub use requirement::{Availability, Need, Requirement};

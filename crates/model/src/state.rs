@@ -26,6 +26,13 @@ pub struct InitialState {
     /// hold the files that the first phase left.
     #[serde(default, skip_serializing_if = "no_snapshots")]
     pub snapshots: u32,
+    /// Whether the last of its devices is lost between the first phase and the second, and replaced
+    /// after the last.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub degraded: bool,
+    /// Whether a scrub begins with each phase after the first.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub scrubbed: bool,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
@@ -48,12 +55,16 @@ impl InitialState {
         *self == Self::default()
     }
 
-    /// The suffix of a contender's label: ` fill=95%:fragmented age=5 snapshots=10`, or empty.
+    /// The suffix of a contender's label: ` fill=95%:fragmented age=5 snapshots=10 degraded`, or
+    /// empty.
     pub fn suffix(&self) -> String {
         let fill = self.fill().map(|fill| format!(" fill={fill}"));
         let age = (self.age > 0).then(|| format!(" age={}", self.age));
         let snapshots = (self.snapshots > 0).then(|| format!(" snapshots={}", self.snapshots));
-        [fill, age, snapshots].into_iter().flatten().collect()
+        let degraded = self.degraded.then(|| " degraded".to_owned());
+        let scrubbed = self.scrubbed.then(|| " scrubbed".to_owned());
+        let all = [fill, age, snapshots, degraded, scrubbed];
+        all.into_iter().flatten().collect()
     }
 
     /// The fill; none if the file system is fresh or only aged.
@@ -96,7 +107,7 @@ impl InitialState {
                 fill_permille: Some(fill.permille),
                 fragmented: fill.fragmented,
                 age,
-                snapshots: 0,
+                ..Self::default()
             }),
         }
     }
@@ -250,6 +261,11 @@ mod tests {
             ..InitialState::default()
         };
         assert_eq!(held.suffix(), " snapshots=10");
+        let lost = InitialState {
+            degraded: true,
+            ..InitialState::default()
+        };
+        assert_eq!(lost.suffix(), " degraded");
         assert!(!held.is_fresh());
         let text = serde_json::to_string(&held).unwrap();
         assert_eq!(serde_json::from_str::<InitialState>(&text).unwrap(), held);

@@ -7,7 +7,7 @@ use crate::comparison::{Comparison, Comparisons};
 use crate::document::{Block, Cell, Column, Document, Filter, Group, Label, Row, Table};
 use crate::lists::unique;
 use crate::terms;
-use fsdyno_model::{ResultSet, Sample};
+use fsdyno_model::{Nanos, PricedKind, ResultSet, Sample, Stage};
 use fsdyno_stats::{PairedRatio, Rule, Verdict, judge_all, median, ratio_paired};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -32,8 +32,8 @@ pub struct PriceQuestion {
     pub with: String,
     /// The contender without it.
     pub without: String,
-    /// The number of snapshots; 0 if it is another protection.
-    pub snapshots: u32,
+    /// What the protection is.
+    pub kind: PricedKind,
     /// The disks with the protection and without it, for the same capacity; null if they are equal.
     pub disks: Option<(u32, u32)>,
     /// What else differs between both; null if nothing does.
@@ -88,8 +88,11 @@ pub struct Price {
     /// The ratio of the bytes that are written to all disks; null if there are no counters.
     pub written: Option<f64>,
     /// The ratio of the space that the work takes: the largest after a phase, with snapshots that at the
-    /// end; null if it is too small, and with other disks.
+    /// end; null if it is too small, with other disks, and with a lost disk or a scrub.
     pub space: Option<f64>,
+    /// How long the rebuild after the last phase takes, or a scrub beside a phase (the longest): the
+    /// median of all draws, in nanoseconds. Null with other protections.
+    pub lasts: Option<Nanos>,
     #[serde(skip)]
     judged: Option<Verdict>,
 }
@@ -176,7 +179,7 @@ impl Totals {
         let (with, without) = (place(&question.with)?, place(&question.without)?);
         let lines = lab.whole_times().filter(|(workload, phase, _)| {
             let first = workload.phases.first().map(|one| &one.label);
-            question.snapshots == 0 || first != Some(&phase.label)
+            !question.kind.is_after_first() || first != Some(&phase.label)
         });
         let lines: Vec<_> = lines.collect();
         if lines.is_empty() {
@@ -220,7 +223,8 @@ impl Price {
         totals: &Totals,
         verdict: Option<Verdict>,
     ) -> Self {
-        let first = usize::from(question.snapshots > 0);
+        let first = usize::from(question.kind.is_after_first());
+        let is_stored = matches!(question.kind, PricedKind::Option | PricedKind::Snapshots);
         let sum = |of: &dyn Fn(&Sample) -> Option<u64>| {
             ratio_of_sums(set, question, &|samples| {
                 let counted = samples.iter().skip(first);
@@ -241,7 +245,8 @@ impl Price {
             processor: sum(&|sample| Some(processor(sample))),
             written: sum(&|sample| Some(sample.device.as_ref()?.written_bytes.0)),
             space: ratio_of_sums(set, question, &|samples| space(samples, first > 0))
-                .filter(|_| question.disks.is_none()),
+                .filter(|_| is_stored),
+            lasts: lasts(set, question),
             judged: verdict,
         }
     }
@@ -277,6 +282,29 @@ fn space(samples: &[&Sample], at_end: bool) -> Option<u64> {
     }
     let left = samples.last().and_then(taken)?;
     (left as f64 >= LEFT * most as f64).then_some(left)
+}
+
+/// How long the rebuild takes, or the longest scrub.
+fn lasts(set: &ResultSet, question: &PriceQuestion) -> Option<Nanos> {
+    let stage = match question.kind {
+        PricedKind::Degraded => Stage::Rebuild,
+        PricedKind::Scrub => Stage::Scrub,
+        _ => return None,
+    };
+    let plan = &set.run.plan;
+    let at = plan
+        .contenders
+        .iter()
+        .position(|one| one.label == question.with)?;
+    let cells = set
+        .cells
+        .iter()
+        .filter(|record| record.cell.contender as usize == at);
+    let times = cells.filter_map(|record| {
+        let own = record.commands.iter().filter(|one| one.stage == stage);
+        own.map(|one| one.took_ns.0 as f64).reduce(f64::max)
+    });
+    median(&times.collect::<Vec<f64>>()).map(|ns| Nanos(ns.round() as u64))
 }
 
 /// The ratio of the medians of both contenders, of the sum over all workloads.
@@ -380,8 +408,31 @@ fn sentences(prices: &Prices) -> Vec<String> {
             1..=NAMED => text.extend([" Not decided: ", &terms::list(&open), "."]),
             many => text.extend([" Not decided: ", &many.to_string(), " others."]),
         }
-        if own.iter().any(|one| one.question.snapshots > 0) {
-            text += " Times with snapshots are of the phases after the first.";
+        let later = own.iter().filter(|one| one.question.kind.is_after_first());
+        let later = unique(later.filter_map(|one| after_first(one.question.kind)));
+        if !later.is_empty() {
+            let later: Vec<String> = later.into_iter().map(str::to_owned).collect();
+            let later = terms::list(&later);
+            text.extend([
+                " Times with ",
+                &later,
+                " are of the phases after the first.",
+            ]);
+        }
+        let rebuilt = own
+            .iter()
+            .filter(|one| one.question.kind == PricedKind::Degraded);
+        let rebuilt = rebuilt.filter_map(|one| {
+            let (time, name) = (one.lasts?, &one.question.protection);
+            Some(format!("{time} for {name}"))
+        });
+        let rebuilt: Vec<String> = rebuilt.collect();
+        if !rebuilt.is_empty() {
+            text.extend([
+                " Rebuilding without other work takes ",
+                &terms::list(&rebuilt),
+                ".",
+            ]);
         }
         let spaces = spaces(&own);
         if !spaces.is_empty() {
@@ -390,6 +441,16 @@ fn sentences(prices: &Prices) -> Vec<String> {
         sentences.push(text);
     }
     sentences
+}
+
+/// The protections of this kind, if the first phase runs without them.
+fn after_first(kind: PricedKind) -> Option<&'static str> {
+    match kind {
+        PricedKind::Snapshots => Some("snapshots"),
+        PricedKind::Degraded => Some("a lost disk"),
+        PricedKind::Scrub => Some("a scrub"),
+        PricedKind::Option | PricedKind::Disks => None,
+    }
 }
 
 /// The protections with such a verdict.
@@ -461,7 +522,7 @@ fn spaces(own: &[&Price]) -> Vec<String> {
     let mut parts = Vec::new();
     for price in own {
         let name = &price.question.protection;
-        let when = if price.question.snapshots > 0 {
+        let when = if price.question.kind == PricedKind::Snapshots {
             " at the end"
         } else {
             ""
@@ -489,7 +550,7 @@ fn spaces(own: &[&Price]) -> Vec<String> {
     parts
 }
 
-fn columns() -> [Column; 6] {
+fn columns() -> [Column; 7] {
     [
         Column::new("time"),
         Column::new("95 % interval"),
@@ -497,6 +558,7 @@ fn columns() -> [Column; 6] {
         Column::giving_way("processor", 2),
         Column::giving_way("written", 1),
         Column::new("space"),
+        Column::giving_way("lasts", 3),
     ]
 }
 
@@ -531,6 +593,7 @@ fn cells(price: &Price) -> Vec<Cell> {
         Cell::known(price.processor, Cell::Ratio),
         Cell::known(price.written, Cell::Ratio),
         space,
+        Cell::known(price.lasts, Cell::Duration),
     ]
 }
 
@@ -547,7 +610,19 @@ fn legend(prices: &Prices) -> String {
         text += " The errors of the model disk and the model processor are not varied.";
     }
     let any = |test: &dyn Fn(&Price) -> bool| prices.prices.iter().any(test);
-    if any(&|one| one.question.snapshots > 0) {
+    if any(&|one| one.question.kind == PricedKind::Degraded) {
+        text += " A disk is lost after the first phase; after the last it is replaced by an empty one, \
+                 and the time until all data are restored is how long that lasts.";
+    }
+    if any(&|one| one.question.kind == PricedKind::Scrub) {
+        text += " A scrub begins with each phase after the first, and lasts at most as long as shown; \
+                 the rest of a longer phase is without it.";
+    }
+    if any(&|one| one.lasts.is_some()) {
+        text += " md restores and compares whole disks, a file system with copies of its own only its \
+                 data.";
+    }
+    if any(&|one| one.question.kind == PricedKind::Snapshots) {
         text += " Snapshots are taken after the first phase; their space is that at the end. Taking \
                  and deleting them is not timed.";
     }
@@ -583,6 +658,7 @@ pub fn figures(prices: &Prices) -> Table {
         "processor",
         "written",
         "space",
+        "lasts ns",
         "disks with",
         "disks without",
         "draws",
@@ -605,6 +681,7 @@ pub fn figures(prices: &Prices) -> Table {
             number(one.processor),
             number(one.written),
             number(one.space),
+            Cell::known(one.lasts, |ns| Cell::Count(ns.0)),
             disks(|of| of.0),
             disks(|of| of.1),
             Cell::Count(prices.draws as u64),
@@ -626,7 +703,7 @@ mod tests {
                 protection: protection.to_owned(),
                 with: String::new(),
                 without: String::new(),
-                snapshots: 0,
+                kind: PricedKind::Option,
                 disks: None,
                 also: None,
                 source: None,
@@ -638,6 +715,7 @@ mod tests {
             processor: None,
             written: None,
             space: None,
+            lasts: None,
             judged: Some(judged),
         }
     }
@@ -660,9 +738,11 @@ mod tests {
     #[test]
     fn the_answer_claims_only_what_the_verdicts_decide() {
         let mut snapshots = price("10 snapshots", 1.5, Verdict::Slower);
-        (snapshots.question.snapshots, snapshots.space) = (10, Some(2.5));
+        (snapshots.question.kind, snapshots.space) = (PricedKind::Snapshots, Some(2.5));
         let mut mirror = price("a mirror of 2 disks", 0.9, Verdict::Faster);
         mirror.question.disks = Some((2, 1));
+        let mut lost = price("a mirror that lost a disk", 1.1, Verdict::Slower);
+        (lost.question.kind, lost.lasts) = (PricedKind::Degraded, Some(Nanos(2_500_000_000)));
         let mut compression = price("compression", 3.0, Verdict::Slower);
         compression.space = Some(0.63);
         let all = prices(vec![
@@ -670,15 +750,18 @@ mod tests {
             compression,
             snapshots,
             mirror,
+            lost,
             price("the journal", 1.3, Verdict::Inconclusive),
         ]);
         assert_eq!(
             sentences(&all),
             [
                 "On btrfs, mail takes 2.94 to 3.06 times as long with compression; 47 to 53 % longer \
-                 with 10 snapshots; 8.2 to 12 % less time with a mirror of 2 disks; the same time, \
-                 within 2 %, with checksums. Not decided: the journal. Times with snapshots are of \
-                 the phases after the first. Space: compression 37 % less; 10 snapshots 2.50 \
+                 with 10 snapshots; 8.2 to 12 % less time with a mirror of 2 disks; 7.8 to 12 % \
+                 longer with a mirror that lost a disk; the same time, within 2 %, with checksums. \
+                 Not decided: the journal. Times with snapshots and a lost disk are of the phases \
+                 after the first. Rebuilding without other work takes 2.50 s for a mirror that lost a \
+                 disk. Space: compression 37 % less; 10 snapshots 2.50 \
                  times as much at the end; a mirror of 2 disks for the capacity of 1 disk."
             ]
         );

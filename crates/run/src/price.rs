@@ -1,7 +1,7 @@
 //! The price of protection: which contenders show what checksums, compression, snapshots and copies
 //! on further disks cost. It measures nothing.
 
-use fsdyno_model::{Contender, FilesystemKind, InitialState, LayoutChoice};
+use fsdyno_model::{Contender, FilesystemKind, InitialState, LayoutChoice, PricedKind};
 use fsdyno_recipes::fs::{MIRROR, PARITY, STRIPE};
 use fsdyno_recipes::{self as recipes, layouts};
 use std::path::Path;
@@ -15,8 +15,7 @@ pub struct PricedProtection {
     pub name: String,
     pub with: Contender,
     pub without: Contender,
-    /// The snapshots that hold the files of the first phase, which itself runs without them; 0 without.
-    pub snapshots: u32,
+    pub kind: PricedKind,
     /// What else differs between the two.
     pub also: Option<String>,
     /// The document that describes it; none if it is no option.
@@ -26,17 +25,37 @@ pub struct PricedProtection {
 /// The name of a layout, and its number of devices.
 type Devices = (&'static str, u32);
 
-/// The layouts with copies or parity: the name of each, its layout, and that without protection for
-/// the same capacity.
-const LAYOUTS: [(&str, Devices, Devices); 2] = [
-    ("a mirror of 2 disks", (MIRROR, 2), ("single", 1)),
-    ("a parity on 3 disks", (PARITY, 3), (STRIPE, 2)),
+/// A layout with copies or parity, and that without protection for the same capacity.
+struct Redundant {
+    name: &'static str,
+    with: Devices,
+    without: Devices,
+    /// Its names without one of its disks, and with a scrub.
+    degraded: &'static str,
+    scrub: &'static str,
+}
+
+const LAYOUTS: [Redundant; 2] = [
+    Redundant {
+        name: "a mirror of 2 disks",
+        with: (MIRROR, 2),
+        without: ("single", 1),
+        degraded: "a mirror that lost a disk",
+        scrub: "a scrub of a mirror",
+    },
+    Redundant {
+        name: "a parity on 3 disks",
+        with: (PARITY, 3),
+        without: (STRIPE, 2),
+        degraded: "a parity that lost a disk",
+        scrub: "a scrub of a parity",
+    },
 ];
 
-/// The protections of a contender that a run can price, each with both contenders. Without one of its
-/// own, a file system has no parity here: the lab kernel has no array with parity.
+/// The protections of a contender that a run can price, each with both contenders.
 pub fn protections(base: &Contender, snapshots: &[u32]) -> Vec<PricedProtection> {
-    let Some(recipe) = recipes::find(&base.filesystem) else {
+    let upkeep = base.state.degraded || base.state.scrubbed;
+    let Some(recipe) = recipes::find(&base.filesystem).filter(|_| !upkeep) else {
         return Vec::new();
     };
     let priced = |name: String, with: Contender, without: Contender| PricedProtection {
@@ -44,7 +63,7 @@ pub fn protections(base: &Contender, snapshots: &[u32]) -> Vec<PricedProtection>
         name,
         with,
         without,
-        snapshots: 0,
+        kind: PricedKind::Option,
         also: None,
         source: None,
     };
@@ -59,21 +78,58 @@ pub fn protections(base: &Contender, snapshots: &[u32]) -> Vec<PricedProtection>
     }
     if base.state.is_fresh() && recipe.snapshot(Path::new("/"), 1).is_some() {
         for count in snapshots {
-            let with = with_snapshots(base, *count);
+            let state = InitialState {
+                snapshots: *count,
+                ..InitialState::default()
+            };
+            let with = in_state(base, state);
             let plural = if *count == 1 { "" } else { "s" };
             all.push(PricedProtection {
-                snapshots: *count,
+                kind: PricedKind::Snapshots,
                 ..priced(format!("{count} snapshot{plural}"), with, base.clone())
             });
         }
     }
+    let degraded = |one: &Contender, name: &str| {
+        let state = InitialState {
+            degraded: true,
+            ..InitialState::default()
+        };
+        PricedProtection {
+            kind: PricedKind::Degraded,
+            ..priced(name.to_owned(), in_state(one, state), one.clone())
+        }
+    };
+    let scrubbed = |one: &Contender, name: &str| {
+        let state = InitialState {
+            scrubbed: true,
+            ..InitialState::default()
+        };
+        PricedProtection {
+            kind: PricedKind::Scrub,
+            ..priced(name.to_owned(), in_state(one, state), one.clone())
+        }
+    };
+    if base.state.is_fresh() && layouts::may_scrub(base) {
+        all.push(scrubbed(base, "a scrub"));
+    }
     if base.layout == LayoutChoice::default() && recipe.kind() == FilesystemKind::Block {
-        for (name, with, without) in LAYOUTS {
+        for layout in LAYOUTS {
             let has = |layout: &str| layouts::of(recipe).any(|one| one.name == layout);
-            let is_own = with.0 != PARITY || recipe.layouts().contains(&PARITY);
-            if is_own && has(with.0) && has(without.0) {
-                let [with, without] = [with, without].map(|layout| in_layout(base, layout));
-                all.push(priced(name.to_owned(), with, without));
+            if !(has(layout.with.0) && has(layout.without.0)) {
+                continue;
+            }
+            let [with, without] =
+                [layout.with, layout.without].map(|layout| in_layout(base, layout));
+            all.push(PricedProtection {
+                kind: PricedKind::Disks,
+                ..priced(layout.name.to_owned(), with.clone(), without)
+            });
+            if with.state.is_fresh() && layouts::may_degrade(&with) {
+                all.push(degraded(&with, layout.degraded));
+            }
+            if with.state.is_fresh() && layouts::may_scrub(&with) {
+                all.push(scrubbed(&with, layout.scrub));
             }
         }
     }
@@ -97,12 +153,22 @@ pub fn in_plan(contenders: &[Contender]) -> Vec<PricedProtection> {
     counts.retain(|count| *count > 0);
     counts.sort_unstable();
     counts.dedup();
-    let all = contenders.iter();
-    let all = all.flat_map(|base| protections(base, &counts));
     // A plan adds to its contenders where they run, and what they give up.
     let is_there = |one: &Contender| contenders.iter().any(|other| other.label == one.label);
-    all.filter(|one| is_there(&one.with) && is_there(&one.without))
-        .collect()
+    let mut all: Vec<PricedProtection> = Vec::new();
+    for one in contenders
+        .iter()
+        .flat_map(|base| protections(base, &counts))
+    {
+        // A scrub of a mirror is one of its own, and one of the single disk's protections.
+        let is_new = all.iter().all(|other| {
+            other.with.label != one.with.label || other.without.label != one.without.label
+        });
+        if is_there(&one.with) && is_there(&one.without) && is_new {
+            all.push(one);
+        }
+    }
+    all
 }
 
 /// The contender with these options added. None if it sets one of them already, or cannot have them.
@@ -133,12 +199,9 @@ fn in_layout(base: &Contender, (name, devices): Devices) -> Contender {
     relabelled(one, base)
 }
 
-fn with_snapshots(base: &Contender, snapshots: u32) -> Contender {
+fn in_state(base: &Contender, state: InitialState) -> Contender {
     let mut one = base.clone();
-    one.state = InitialState {
-        snapshots,
-        ..InitialState::default()
-    };
+    one.state = state;
     one.label += &one.state.suffix();
     one
 }
@@ -174,8 +237,13 @@ mod tests {
                 "compression (zstd): btrfs:compress=zstd / btrfs",
                 "1 snapshot: btrfs snapshots=1 / btrfs",
                 "10 snapshots: btrfs snapshots=10 / btrfs",
+                "a scrub: btrfs scrubbed / btrfs",
                 "a mirror of 2 disks: btrfs@mirror2 / btrfs",
+                "a mirror that lost a disk: btrfs@mirror2 degraded / btrfs@mirror2",
+                "a scrub of a mirror: btrfs@mirror2 scrubbed / btrfs@mirror2",
                 "a parity on 3 disks: btrfs@parity3 / btrfs@stripe2",
+                "a parity that lost a disk: btrfs@parity3 degraded / btrfs@parity3",
+                "a scrub of a parity: btrfs@parity3 scrubbed / btrfs@parity3",
             ]
         );
         assert_eq!(
@@ -185,6 +253,11 @@ mod tests {
                 "the journal: ext4:noatime / ext4[-O ^has_journal]:noatime",
                 "data in the journal: ext4:noatime,data=journal / ext4:noatime",
                 "a mirror of 2 disks: ext4@mirror2:noatime / ext4:noatime",
+                "a mirror that lost a disk: ext4@mirror2:noatime degraded / ext4@mirror2:noatime",
+                "a scrub of a mirror: ext4@mirror2:noatime scrubbed / ext4@mirror2:noatime",
+                "a parity on 3 disks: ext4@parity3:noatime / ext4@stripe2:noatime",
+                "a parity that lost a disk: ext4@parity3:noatime degraded / ext4@parity3:noatime",
+                "a scrub of a parity: ext4@parity3:noatime scrubbed / ext4@parity3:noatime",
             ]
         );
     }
@@ -193,10 +266,12 @@ mod tests {
     fn options_that_the_contender_sets_itself_are_not_priced() {
         assert_eq!(
             pairs("btrfs@mirror2:compress=lzo,nodatasum", &[]),
-            Vec::<String>::new()
+            [
+                "a scrub: btrfs@mirror2:compress=lzo,nodatasum scrubbed / btrfs@mirror2:compress=lzo,nodatasum"
+            ]
         );
         assert_eq!(
-            pairs("ext4[-O ^metadata_csum]", &[]),
+            pairs("ext4[-O ^metadata_csum]", &[])[..2],
             [
                 "data in the journal: ext4[-O ^metadata_csum]:data=journal / ext4[-O ^metadata_csum]",
                 "a mirror of 2 disks: ext4[-O ^metadata_csum]@mirror2 / ext4[-O ^metadata_csum]",

@@ -49,9 +49,9 @@ const OF_RUN: [&str; 13] = [
 ];
 
 const HELP: &str = "\
-Compared are checksums, compression and journal as options, snapshots, and a
-mirror or parity of the file system, each with the same contender without it.
-A degraded mirror, a rebuild and a scrub are not measured.";
+Compared are checksums, compression and journal as options, snapshots, a mirror
+or parity of the file system or of md below it, the same after the loss of a
+disk, and a scrub, each with the same contender without it.";
 
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
@@ -288,7 +288,7 @@ fn question(priced: PricedProtection) -> PriceQuestion {
         protection: priced.name,
         with: priced.with.label,
         without: priced.without.label,
-        snapshots: priced.snapshots,
+        kind: priced.kind,
         also: priced.also,
         source: priced.source,
     }

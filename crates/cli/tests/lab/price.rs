@@ -20,15 +20,15 @@ fn protections_are_priced_by_the_same_work_without_them() {
     let Some(kernel) = lab_kernel(name) else {
         return;
     };
-    if !have(&["mkfs.btrfs"], name) {
+    if !have(&["mkfs.btrfs", "mkfs.ext4", "mdadm"], name) {
         return;
     }
-    let measured = || {
+    let measured = |fs: &str| {
         let home = Home::new();
         let words = [
             "mail",
             "--fs",
-            "btrfs",
+            fs,
             "--scale",
             "0.02",
             "--draws",
@@ -42,11 +42,12 @@ fn protections_are_priced_by_the_same_work_without_them() {
         let prices: Value = serde_json::from_str(&printed.out).expect(&printed.err);
         let again = home.fsdyno(&["price", "--run", "last", "--format", "json"]);
         assert_eq!(again.out, printed.out);
+        assert_eq!(prices["unpriced"], serde_json::json!([]));
         prices["prices"].clone()
     };
-    let prices = measured();
+    let (btrfs, ext4) = (measured("btrfs"), measured("ext4"));
     let of = |protection: &str| {
-        let all = prices.as_array().unwrap().iter();
+        let all = btrfs.as_array().unwrap().iter();
         let mut found = all.filter(|one| one["protection"] == protection);
         found.next().expect(protection).clone()
     };
@@ -66,7 +67,23 @@ fn protections_are_priced_by_the_same_work_without_them() {
     let checksums = of("checksums of data");
     assert!(ratio(&checksums, "processor") > 1.0, "{checksums}");
     assert_eq!(checksums["without"], "btrfs:nodatasum");
-    assert_eq!(measured(), prices, "virtual time");
+    // Both of md and of a file system: a disk that is lost, and the scrub of its copies.
+    let lasts = |prices: &Value, protection: &str| {
+        let all = prices.as_array().unwrap().iter();
+        let mut found = all.filter(|one| one["protection"] == protection);
+        let price = found.next().expect(protection);
+        assert!(ratio(price, "time") > 0.0, "{price}");
+        price["lasts"].as_u64().expect(protection)
+    };
+    for protection in [
+        "a mirror that lost a disk",
+        "a parity that lost a disk",
+        "a scrub of a mirror",
+        "a scrub of a parity",
+    ] {
+        let (of_data, of_disks) = (lasts(&btrfs, protection), lasts(&ext4, protection));
+        assert!(of_data > 0 && of_disks > 10 * of_data, "{protection}");
+    }
 }
 
 #[test]

@@ -317,23 +317,25 @@ fn the_work_of_the_kernel_is_counted_and_charged_unless_computing_is_free() {
 }
 
 #[test]
-fn the_kernel_knows_whether_a_model_disk_rotates() {
-    let test = "the_kernel_knows_whether_a_model_disk_rotates";
+fn the_kernel_knows_the_kind_of_a_model_disk() {
+    let test = "the_kernel_knows_the_kind_of_a_model_disk";
     let Some(kernel) = lab_kernel(test).filter(|_| have(&["mkfs.btrfs"], test)) else {
         return;
     };
     let home = Home::new();
     let (kernel, work) = (kernel.display().to_string(), home.work());
     let work = work.display().to_string();
-    for (disk, rotates, option, time) in [
-        ("nvme", "0", "", "virtual"),
-        ("sata-2008", "1", "-v", "virtual"),
-        ("nvme", "0", "", "real"),
-        ("sata-2008", "1", "-v", "real"),
+    for (disk, rotates, option, scheduler, time) in [
+        ("nvme", "0", "", "none", "virtual"),
+        ("sata-ssd", "0", "", "mq-deadline", "virtual"),
+        ("sata-2008", "1", "-v", "mq-deadline", "virtual"),
+        ("nvme", "0", "", "none", "real"),
+        ("sata-2008", "1", "-v", "mq-deadline", "real"),
     ] {
         // Btrfs mounts with `ssd` by itself, and then lets no fsync wait for others.
         let command = format!(
             "grep -q {rotates} /sys/block/vda/queue/rotational &&
+             grep -q {scheduler}] /sys/block/vda/queue/scheduler &&
              grep btrfs /proc/mounts | grep -q {option} ,ssd,"
         );
         let run = [

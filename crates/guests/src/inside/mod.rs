@@ -95,7 +95,8 @@ pub fn set_up_guest() -> Result<PathBuf, GuestInitError> {
         symlink(own, link).map_err(GuestInitError::at(format!("make {link}")))?;
     }
     if let Some(kind) = std::env::var_os(SOLID) {
-        set_solid(kind == QUEUES).map_err(GuestInitError::at("say that its disks do not rotate"))?;
+        set_solid(kind == QUEUES)
+            .map_err(GuestInitError::at("say that its disks do not rotate"))?;
     }
     if own.is_some() || lab() == LabChoice::Qemu {
         write_udev_database().map_err(GuestInitError::at("register its disks for udev"))?;

@@ -287,6 +287,26 @@ impl Filesystem for Btrfs {
         Some(Check { step, clean: &[0] })
     }
 
+    fn mount_degraded(
+        &self,
+        contender: &Contender,
+        devices: &[String],
+        target: &Path,
+    ) -> Option<Vec<Step>> {
+        let rest = devices.split_last().map_or(devices, |(_, rest)| rest);
+        let mut contender = contender.clone();
+        contender.mount.push("degraded".to_owned());
+        Some(self.mount(&contender, rest, target))
+    }
+
+    fn rebuild(&self, devices: &[String], target: &Path) -> Option<Step> {
+        // mkfs.btrfs numbers its devices from 1.
+        let (last, number) = (devices.last()?, devices.len().to_string());
+        let words = ["btrfs", "replace", "start", "-B", "-f", &number, last];
+        let argv = words.into_iter().chain([target.to_str()?]);
+        Some(Step::command(argv))
+    }
+
     fn snapshot(&self, target: &Path, number: u32) -> Option<Step> {
         let words = ["btrfs", "subvolume", "snapshot", "-r"];
         let place = target.join(format!("snapshot-{number}"));

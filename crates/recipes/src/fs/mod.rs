@@ -254,6 +254,23 @@ pub trait Filesystem: Sync {
         None
     }
 
+    /// Mounts the file system without the last of its devices, whose content is lost. None if it has no
+    /// layout of its own that survives that, or if fsdyno cannot replace the device.
+    fn mount_degraded(
+        &self,
+        _contender: &Contender,
+        _devices: &[String],
+        _target: &Path,
+    ) -> Option<Vec<Step>> {
+        None
+    }
+
+    /// Replaces that device by an empty one of the same name, in the mounted file system. The step ends
+    /// when its data are restored.
+    fn rebuild(&self, _devices: &[String], _target: &Path) -> Option<Step> {
+        None
+    }
+
     /// Takes the snapshot of this number of the mounted file system, which is
     /// read-only. None if fsdyno knows no such operation of it.
     fn snapshot(&self, _target: &Path, _number: u32) -> Option<Step> {

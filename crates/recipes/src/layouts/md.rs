@@ -10,6 +10,12 @@ pub struct Array {
     pub join: Vec<Step>,
     /// Steps that stop the array and erase its metadata.
     pub part: Vec<Step>,
+    /// Steps after which the array works without its last device.
+    pub lose: Vec<Step>,
+    /// Steps that replace that device by an empty one, and end when its data are restored.
+    pub rebuild: Vec<Step>,
+    /// Steps that read the array and compare its copies, and end when that is done.
+    pub scrub: Vec<Step>,
 }
 
 /// Requirements of a layout below the file system.
@@ -48,9 +54,23 @@ pub(super) fn joined(level: &str, devices: &[String], name: &str) -> Array {
     let stop = Step::StopArray {
         device: device.clone(),
     };
+    let last = devices.last().map_or("", String::as_str);
+    let manage = |words: &[&str]| Step::command(["mdadm", &device].iter().chain(words).copied());
+    // It ends when the kernel has nothing more to copy or to compare.
+    let wait = Step::command(["mdadm", "--wait", &device]);
     Array {
-        device,
         join: vec![join],
         part: vec![stop, forget],
+        lose: vec![manage(&["--quiet", "--fail", last, "--remove", last])],
+        rebuild: vec![
+            Step::command(["mdadm", "--zero-superblock", "--quiet", last]),
+            manage(&["--quiet", "--add", last]),
+            wait.clone(),
+        ],
+        scrub: vec![
+            Step::command(["mdadm", "--quiet", "--action=check", &device]),
+            wait,
+        ],
+        device,
     }
 }

@@ -8,14 +8,16 @@ mod parity;
 mod pool;
 mod raid0;
 mod raid1;
+mod raid10;
 mod single;
 mod stripe;
 
 pub use md::Array;
 
-use crate::fs::{Filesystem, find as find_fs};
+use crate::fs::{Filesystem, MIRROR, PARITY, find as find_fs};
 use fsdyno_model::{Contender, FilesystemKind, Requirement};
 use std::ops::RangeInclusive;
+use std::path::Path;
 
 /// A layout of a contender's devices.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,6 +38,7 @@ pub static ALL: &[&Layout] = &[
     &pool::POOL,
     &raid0::RAID0,
     &raid1::RAID1,
+    &raid10::RAID10,
     &mirror::MIRROR,
     &stripe::STRIPE,
     &parity::PARITY,
@@ -57,6 +60,11 @@ pub fn of(fs: &dyn Filesystem) -> impl Iterator<Item = &'static Layout> {
 }
 
 impl Layout {
+    /// Whether all data survive the loss of one device.
+    fn is_redundant(&self) -> bool {
+        [MIRROR, PARITY].contains(&self.name) || ["raid1", "raid10"].contains(&self.name)
+    }
+
     /// Requirements in addition to those of a file system that does not have the layout itself.
     pub fn requirements(&self) -> Vec<Requirement> {
         let level = self.array.into_iter();
@@ -78,6 +86,28 @@ pub fn requirements(contender: &Contender) -> Vec<Requirement> {
     below(contender).map_or_else(Vec::new, Layout::requirements)
 }
 
+/// Whether a contender works without one of its devices, and fsdyno knows how to replace it.
+pub fn may_degrade(contender: &Contender) -> bool {
+    if !find(&contender.layout.name).is_some_and(Layout::is_redundant) {
+        return false;
+    }
+    let own = || {
+        let recipe = find_fs(&contender.filesystem)?;
+        recipe.mount_degraded(contender, &[], Path::new(""))
+    };
+    below(contender).is_some() || own().is_some()
+}
+
+/// Whether fsdyno knows how to scrub a contender: the array below it if there is one, else the file
+/// system.
+pub fn may_scrub(contender: &Contender) -> bool {
+    match below(contender) {
+        Some(array) => array.is_redundant(),
+        None => find_fs(&contender.filesystem)
+            .is_some_and(|recipe| recipe.scrub(Path::new("")).is_some()),
+    }
+}
+
 /// The array below the file system of a contender, with a unique name. None if the file system uses
 /// the devices directly.
 pub fn joined(contender: &Contender, devices: &[String], name: &str) -> Option<Array> {
@@ -89,6 +119,26 @@ pub fn joined(contender: &Contender, devices: &[String], name: &str) -> Option<A
 mod tests {
     use super::*;
     use fsdyno_model::LayoutChoice;
+
+    #[test]
+    fn arrays_without_copies_neither_degrade_nor_are_scrubbed() {
+        let parse = |text: &str| Contender::parse(text, &crate::kind_of).unwrap();
+        for (text, degrades, scrubs) in [
+            ("ext4", false, false),
+            ("ext4@stripe2", false, false),
+            ("ext4@mirror2", true, true),
+            ("xfs@parity3", true, true),
+            ("btrfs@raid10x4", true, true),
+            ("btrfs", false, true),
+            ("btrfs@pool2", false, true),
+            ("btrfs@mirror2", true, true),
+            ("bcachefs@mirror2", false, false),
+        ] {
+            let one = parse(text);
+            assert_eq!(may_degrade(&one), degrades, "{text}");
+            assert_eq!(may_scrub(&one), scrubs, "{text}");
+        }
+    }
 
     #[test]
     fn the_default_choice_is_a_layout_of_one_device() {

@@ -29,7 +29,7 @@ use crate::preflight::{ImageSizes, Preflight};
 use crate::procedure::CellEnd;
 use cell_plan::plan_of_cell;
 use fsdyno_files::Untrusted;
-use fsdyno_guests::{Guest, GuestError, DiskKind, MAX_DISKS, Machine, Setting, kernels};
+use fsdyno_guests::{DiskKind, Guest, GuestError, MAX_DISKS, Machine, Setting, kernels};
 use fsdyno_host::image::{Image, ImageError, Scratch};
 use fsdyno_host::journal::Journal;
 use fsdyno_host::place::{PlaceError, check_work_dir};

@@ -159,11 +159,7 @@ impl GuestLab {
                 TimedDisks::create(&disk, place, scratch.path(), recorder)
             })
             .map_err(|e| notes.halt(e, None))?;
-        let size = (
-            memory_for(plan, contender),
-            images.len(),
-            timed_disks.kind,
-        );
+        let size = (memory_for(plan, contender), images.len(), timed_disks.kind);
         let names = plan.draw(Vary::Names, cell.block);
         let started = self.start_in_virtual_time(size, names, scratch.path());
         let (mut guest, line) = started.map_err(|e| notes.halt(e.to_string(), None))?;

@@ -202,15 +202,16 @@ impl HostExecutor<'_, '_> {
         };
         let array = Array::declare(Path::new(&joined.device), self.journal)
             .map_err(|e| self.notes.halt(e.to_string(), None))?;
-        self.array = Some((array, joined.part));
-        for step in &joined.join {
+        let (device, join) = (joined.device.clone(), joined.join.clone());
+        self.array = Some((array, joined));
+        for step in &join {
             self.program(&step.argv(), &[0])?;
         }
-        Ok(vec![joined.device])
+        Ok(vec![device])
     }
 
     pub(super) fn stop_array(&mut self) -> Result<(), CellEnd> {
-        let Some((array, steps)) = self.array.take() else {
+        let Some((array, layouts::Array { part: steps, .. })) = self.array.take() else {
             return Ok(());
         };
         let mut array = Some(array);

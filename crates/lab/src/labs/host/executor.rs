@@ -1,6 +1,7 @@
 //! The executor of the host lab: the resources of a cell. Each is a guard; the guards are released in
 //! the reverse order of their creation.
 
+use super::beside::Beside;
 use super::probes::Probes;
 use super::rounds::Rounds;
 use super::together::turns::Turn;
@@ -30,6 +31,7 @@ use fsdyno_model::{
 use fsdyno_observe::kernel_samples::KernelSampler;
 use fsdyno_observe::quiesce::{self, Since, Windows};
 use fsdyno_observe::tracing::Tracing;
+use fsdyno_recipes::layouts;
 use std::fs::Permissions;
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
@@ -73,7 +75,9 @@ pub(super) struct HostExecutor<'a, 'n> {
     pub(super) pool: Option<HeldPool>,
     pub(super) daemon: Option<(Running, Daemon)>,
     pub(super) tree: Option<Scratch>,
-    pub(super) array: Option<(Array, Vec<Step>)>,
+    pub(super) array: Option<(Array, layouts::Array)>,
+    /// Steps that run beside a phase.
+    pub(super) beside: Option<Beside>,
     pub(super) loops: Vec<Loop>,
     /// Model disks that are files, under loop devices.
     pub(super) disks: Vec<DiskFile>,
@@ -137,6 +141,7 @@ impl<'a, 'n> HostExecutor<'a, 'n> {
             daemon: None,
             tree: None,
             array: None,
+            beside: None,
             loops: Vec::new(),
             disks: Vec::new(),
             model,
@@ -180,6 +185,9 @@ impl<'a, 'n> HostExecutor<'a, 'n> {
 
     pub(super) fn release_all(&mut self) -> Result<(), CellEnd> {
         self.tracing = None;
+        if let Some(beside) = self.beside.take() {
+            beside.end();
+        }
         if let Some(tree) = self.tree.take() {
             self.remove(tree);
         }
@@ -228,6 +236,16 @@ impl<'a, 'n> HostExecutor<'a, 'n> {
         good: &[i32],
     ) -> Result<command::Finished, CellEnd> {
         let finished = command::run(argv, self.stop).map_err(|error| self.notes.not_run(&error))?;
+        self.ended(argv, finished, good)
+    }
+
+    /// Records a program that has ended; a status outside `good` is a failure.
+    pub(super) fn ended(
+        &mut self,
+        argv: &[String],
+        finished: command::Finished,
+        good: &[i32],
+    ) -> Result<command::Finished, CellEnd> {
         self.notes.program(argv, &finished);
         if finished.status.is_some_and(|status| good.contains(&status)) {
             return Ok(finished);

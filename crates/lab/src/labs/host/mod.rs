@@ -1,5 +1,6 @@
 //! The host lab: a cell runs on the kernel of this machine.
 
+mod beside;
 mod caches;
 mod devices;
 mod executor;

@@ -1,5 +1,6 @@
 //! The stages of a cell, as the host lab performs them.
 
+use super::beside::Beside;
 use super::executor::{HostExecutor, SETTLE_AFTER_MAKE};
 use super::rounds::Rounds;
 use super::{caches, fragmentation, rounds, sampling, states, verified};
@@ -17,6 +18,7 @@ use fsdyno_model::{
 };
 use fsdyno_observe::counters;
 use fsdyno_recipes::Check;
+use fsdyno_recipes::layouts::Array;
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -74,6 +76,25 @@ impl CellExecutor for HostExecutor<'_, '_> {
 
     fn free_space(&mut self, source: &str, step: &Step) -> Result<(), CellEnd> {
         fragmentation::free_space(self, source, step)
+    }
+
+    fn array(&self) -> Option<&Array> {
+        self.array.as_ref().map(|(_, array)| array)
+    }
+
+    fn begin_beside(&mut self, steps: Vec<Step>) {
+        self.beside = Some(Beside::begin(steps, self.stop.clone()));
+    }
+
+    fn end_beside(&mut self) -> Result<(), CellEnd> {
+        let Some(beside) = self.beside.take() else {
+            return Ok(());
+        };
+        for (argv, finished) in beside.end() {
+            let finished = finished.map_err(|error| self.notes.not_run(&error))?;
+            self.ended(&argv, finished, &[0])?;
+        }
+        Ok(())
     }
 
     fn state(&mut self, job: &Job<'_>) -> Result<(), CellEnd> {

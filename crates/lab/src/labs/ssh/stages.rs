@@ -12,6 +12,7 @@ use fsdyno_model::{
     CacheEvidence, CacheState, Daemon, FilesystemKind, PhasePlan, Stage, Step, Warning, WarningKind,
 };
 use fsdyno_recipes::Check;
+use fsdyno_recipes::layouts::Array;
 use std::path::PathBuf;
 
 impl CellExecutor for SshExecutor<'_, '_> {
@@ -78,6 +79,18 @@ impl CellExecutor for SshExecutor<'_, '_> {
 
     fn free_space(&mut self, _source: &str, _step: &Step) -> Result<(), CellEnd> {
         // Only used for counted extents, which the preflight refuses here.
+        Ok(())
+    }
+
+    fn array(&self) -> Option<&Array> {
+        None
+    }
+
+    fn begin_beside(&mut self, _steps: Vec<Step>) {
+        // The preflight refuses a state other than fresh.
+    }
+
+    fn end_beside(&mut self) -> Result<(), CellEnd> {
         Ok(())
     }
 
