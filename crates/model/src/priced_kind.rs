@@ -20,6 +20,26 @@ pub enum PricedKind {
 }
 
 impl PricedKind {
+    /// All of them.
+    pub const ALL: [Self; 5] = [
+        Self::Option,
+        Self::Snapshots,
+        Self::Disks,
+        Self::Degraded,
+        Self::Scrub,
+    ];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Option => "option",
+            Self::Snapshots => "snapshots",
+            Self::Disks => "disks",
+            Self::Degraded => "degraded",
+            Self::Scrub => "scrub",
+        }
+    }
+
     /// Whether the first phase runs without it.
     pub fn is_after_first(self) -> bool {
         matches!(self, Self::Snapshots | Self::Degraded | Self::Scrub)

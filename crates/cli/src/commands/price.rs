@@ -10,11 +10,13 @@ use crate::args::{kernel, multiple, report_format};
 use crate::catalogue::runs_without_daemon;
 use crate::exit::{CliError, Code};
 use crate::output;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ArgAction, Args};
 use fsdyno_guests::kernels;
 use fsdyno_host::signals;
 use fsdyno_model::{
     Contender, ContenderSpec, FilesystemKind, InitialState, KernelChoice, LabChoice, Plan,
+    PricedKind,
 };
 use fsdyno_recipes as recipes;
 use fsdyno_report::price::{PriceQuestion, Prices};
@@ -32,10 +34,11 @@ const PLACE: &str = "Where it is measured";
 const SUITE: &str = "mail";
 
 /// The settings that a recorded run has already.
-const OF_RUN: [&str; 13] = [
+const OF_RUN: [&str; 14] = [
     "suite",
     "contenders",
     "snapshots",
+    "kinds",
     "phases",
     "work",
     "dataset",
@@ -69,6 +72,13 @@ pub struct PriceArgs {
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "1,10,100",
           value_parser = clap::value_parser!(u32).range(1..=i64::from(InitialState::MAX_SNAPSHOTS)))]
     pub snapshots: Vec<u32>,
+    /// Kinds of protections: option, snapshots, disks, degraded, scrub [default: all]
+    ///
+    /// `disks` is a mirror and a parity, `degraded` the same after the loss of a disk. md restores and
+    /// compares whole disks, which takes most of the time.
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = kind_parser(),
+          hide_possible_values = true)]
+    pub kinds: Vec<PricedKind>,
     /// Draws of each contender
     #[arg(long, value_name = "N", default_value_t = 6,
           value_parser = clap::value_parser!(u32).range(3..=1000))]
@@ -147,6 +157,15 @@ pub fn price(args: &PriceArgs, path: &Path) -> Result<Code, CliError> {
     Ok(ended.code)
 }
 
+/// Parses the name of a kind of protections.
+fn kind_parser() -> impl TypedValueParser<Value = PricedKind> {
+    let names = PossibleValuesParser::new(PricedKind::ALL.map(PricedKind::name));
+    names.try_map(|name| {
+        let found = PricedKind::ALL.into_iter().find(|one| one.name() == name);
+        found.ok_or("no such kind")
+    })
+}
+
 /// The plan of all contenders with and without their protections.
 fn plan(args: &PriceArgs) -> Result<Plan, CliError> {
     if args.guest_kernel.is_none() && kernels::state().is_err() {
@@ -168,11 +187,14 @@ fn plan(args: &PriceArgs) -> Result<Plan, CliError> {
     };
     let mut all: Vec<Contender> = Vec::new();
     for base in &bases {
-        let priced = protections(base, snapshots);
+        let mut priced = protections(base, snapshots);
+        if !args.kinds.is_empty() {
+            priced.retain(|one| args.kinds.contains(&one.kind));
+        }
         if priced.is_empty() {
             return Err(CliError::usage(format!(
-                "--fs {}: fsdyno knows no protection of it that can be compared with the same \
-                 contender without it. Leave it out",
+                "--fs {}: fsdyno knows no such protection of it that can be compared with the same \
+                 contender without it. Leave it out, or choose other --kinds",
                 base.label
             )));
         }

@@ -86,6 +86,8 @@ pub(crate) fn plan() -> Plan {
                     fragmented: false,
                     age: 3,
                     snapshots: 0,
+                    degraded: true,
+                    scrubbed: true,
                 },
                 handicap_permille: 50,
                 lab: LabChoice::Uml,
