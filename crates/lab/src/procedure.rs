@@ -195,13 +195,11 @@ fn rebuild(
         return Ok(());
     }
     executor.enter(Stage::Rebuild);
-    let steps = match executor.array() {
-        Some(array) => array.rebuild.clone(),
-        None => {
-            let own = job.recipe.rebuild(devices, &executor.target());
-            own.into_iter().collect()
-        }
-    };
+    let of_array = executor.array().map(|array| array.rebuild.clone());
+    let steps = of_array.unwrap_or_else(|| {
+        let own = job.recipe.rebuild(devices, &executor.target());
+        own.into_iter().collect()
+    });
     make_all(executor, &steps)
 }
 
@@ -214,13 +212,11 @@ fn begin_scrub(executor: &mut dyn CellExecutor, job: &Job<'_>, number: u32) -> b
     if !job.contender.state.scrubbed || number == 0 {
         return false;
     }
-    let steps = match executor.array() {
-        Some(array) => array.scrub.clone(),
-        None => {
-            let own = job.recipe.scrub(&executor.target());
-            own.into_iter().map(|check| check.step).collect()
-        }
-    };
+    let of_array = executor.array().map(|array| array.scrub.clone());
+    let steps = of_array.unwrap_or_else(|| {
+        let own = job.recipe.scrub(&executor.target());
+        own.into_iter().map(|check| check.step).collect()
+    });
     executor.begin_beside(steps);
     true
 }

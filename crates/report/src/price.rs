@@ -11,6 +11,7 @@ use fsdyno_model::{Nanos, PricedKind, ResultSet, Sample, Stage};
 use fsdyno_stats::{PairedRatio, Rule, Verdict, judge_all, median, ratio_paired};
 use schemars::JsonSchema;
 use serde::Serialize;
+use std::time::Duration;
 
 /// The largest number of undecided protections that a sentence names.
 const NAMED: usize = 3;
@@ -302,9 +303,11 @@ fn lasts(set: &ResultSet, question: &PriceQuestion) -> Option<Nanos> {
         .filter(|record| record.cell.contender as usize == at);
     let times = cells.filter_map(|record| {
         let own = record.commands.iter().filter(|one| one.stage == stage);
-        own.map(|one| one.took_ns.0 as f64).reduce(f64::max)
+        let longest = own.map(|one| one.took_ns).max()?;
+        Some(Duration::from_nanos(longest.0).as_secs_f64())
     });
-    median(&times.collect::<Vec<f64>>()).map(|ns| Nanos(ns.round() as u64))
+    let middle = median(&times.collect::<Vec<f64>>())?;
+    Some(Duration::from_secs_f64(middle).into())
 }
 
 /// The ratio of the medians of both contenders, of the sum over all workloads.

@@ -34,11 +34,10 @@ const PLACE: &str = "Where it is measured";
 const SUITE: &str = "mail";
 
 /// The settings that a recorded run has already.
-const OF_RUN: [&str; 14] = [
+const OF_RUN: [&str; 13] = [
     "suite",
     "contenders",
     "snapshots",
-    "kinds",
     "phases",
     "work",
     "dataset",
@@ -188,9 +187,7 @@ fn plan(args: &PriceArgs) -> Result<Plan, CliError> {
     let mut all: Vec<Contender> = Vec::new();
     for base in &bases {
         let mut priced = protections(base, snapshots);
-        if !args.kinds.is_empty() {
-            priced.retain(|one| args.kinds.contains(&one.kind));
-        }
+        priced.retain(|one| is_asked(args, one));
         if priced.is_empty() {
             return Err(CliError::usage(format!(
                 "--fs {}: fsdyno knows no such protection of it that can be compared with the same \
@@ -206,6 +203,10 @@ fn plan(args: &PriceArgs) -> Result<Plan, CliError> {
     let plan = resolve_here(&options(args, &all))?;
     refuse_user_code(&plan)?;
     Ok(plan)
+}
+
+fn is_asked(args: &PriceArgs, priced: &PricedProtection) -> bool {
+    args.kinds.is_empty() || args.kinds.contains(&priced.kind)
 }
 
 /// The contenders that are asked about.
@@ -283,12 +284,13 @@ fn print(args: &PriceArgs, of_file: Format, path: &Path, run: &str) -> Result<Co
     refuse_user_code(plan)?;
     let questions: Vec<PriceQuestion> = in_plan(&plan.contenders)
         .into_iter()
+        .filter(|one| is_asked(args, one))
         .map(question)
         .collect();
     if questions.is_empty() {
         return Err(CliError::usage(format!(
-            "{run} has no contender both with and without a protection. Measure some: fsdyno price --fs \
-             LIST"
+            "{run} has no contender both with and without such a protection. Measure some: fsdyno price \
+             --fs LIST"
         )));
     }
     let prices = Prices::of(&set, &questions);
