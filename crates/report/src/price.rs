@@ -553,25 +553,30 @@ fn spaces(own: &[&Price]) -> Vec<String> {
     parts
 }
 
-fn columns() -> [Column; 7] {
-    [
+fn columns(lasts: bool) -> Vec<Column> {
+    let mut columns = vec![
         Column::new("time"),
         Column::new("95 % interval"),
         Column::of_text("verdict"),
-        Column::giving_way("processor", 2),
-        Column::giving_way("written", 1),
+        Column::giving_way("processor", 3),
+        Column::giving_way("written", 2),
         Column::new("space"),
-        Column::giving_way("lasts", 3),
-    ]
+    ];
+    columns.extend(lasts.then(|| Column::giving_way("lasts", 1)));
+    columns
 }
 
 fn table(prices: &Prices) -> Table {
+    let lasts = prices.prices.iter().any(|one| one.lasts.is_some());
     let groups = bases(prices).into_iter().map(|base| Group {
         rows: prices
             .prices
             .iter()
             .filter(|one| one.question.base == base)
-            .map(|one| Row::new(Label::from(one.question.protection.as_str()), cells(one)))
+            .map(|one| {
+                let label = Label::from(one.question.protection.as_str());
+                Row::new(label, cells(one, lasts))
+            })
             .collect(),
         heading: base,
         ..Group::default()
@@ -579,25 +584,26 @@ fn table(prices: &Prices) -> Table {
     Table::grouped(
         "The price of protection",
         ["contender", "protection"],
-        columns(),
+        columns(lasts),
         groups,
     )
 }
 
-fn cells(price: &Price) -> Vec<Cell> {
+fn cells(price: &Price, lasts: bool) -> Vec<Cell> {
     let space = match price.question.disks {
         Some((with, without)) => Cell::Text(format!("{with} disks for {without}")),
         None => Cell::known(price.space, Cell::Ratio),
     };
-    vec![
+    let mut cells = vec![
         Cell::Ratio(price.time),
         Cell::known(price.interval, |(low, high)| Cell::Interval(low, high)),
         Cell::Text(price.verdict.unwrap_or("too few draws").to_owned()),
         Cell::known(price.processor, Cell::Ratio),
         Cell::known(price.written, Cell::Ratio),
         space,
-        Cell::known(price.lasts, Cell::Duration),
-    ]
+    ];
+    cells.extend(lasts.then(|| Cell::known(price.lasts, Cell::Duration)));
+    cells
 }
 
 fn legend(prices: &Prices) -> String {
@@ -744,7 +750,7 @@ mod tests {
         (snapshots.question.kind, snapshots.space) = (PricedKind::Snapshots, Some(2.5));
         let mut mirror = price("a mirror of 2 disks", 0.9, Verdict::Faster);
         mirror.question.disks = Some((2, 1));
-        let mut lost = price("a mirror that lost a disk", 1.1, Verdict::Slower);
+        let mut lost = price("a degraded mirror", 1.1, Verdict::Slower);
         (lost.question.kind, lost.lasts) = (PricedKind::Degraded, Some(Nanos(2_500_000_000)));
         let mut compression = price("compression", 3.0, Verdict::Slower);
         compression.space = Some(0.63);
@@ -761,10 +767,10 @@ mod tests {
             [
                 "On btrfs, mail takes 2.94 to 3.06 times as long with compression; 47 to 53 % longer \
                  with 10 snapshots; 8.2 to 12 % less time with a mirror of 2 disks; 7.8 to 12 % \
-                 longer with a mirror that lost a disk; the same time, within 2 %, with checksums. \
+                 longer with a degraded mirror; the same time, within 2 %, with checksums. \
                  Not decided: the journal. Times with snapshots and a lost disk are of the phases \
-                 after the first. Rebuilding without other work takes 2.50 s for a mirror that lost a \
-                 disk. Space: compression 37 % less; 10 snapshots 2.50 \
+                 after the first. Rebuilding without other work takes 2.50 s for a degraded \
+                 mirror. Space: compression 37 % less; 10 snapshots 2.50 \
                  times as much at the end; a mirror of 2 disks for the capacity of 1 disk."
             ]
         );

@@ -40,14 +40,14 @@ const LAYOUTS: [Redundant; 2] = [
         name: "a mirror of 2 disks",
         with: (MIRROR, 2),
         without: ("single", 1),
-        degraded: "a mirror that lost a disk",
+        degraded: "a degraded mirror",
         scrub: "a scrub of a mirror",
     },
     Redundant {
         name: "a parity on 3 disks",
         with: (PARITY, 3),
         without: (STRIPE, 2),
-        degraded: "a parity that lost a disk",
+        degraded: "a degraded parity",
         scrub: "a scrub of a parity",
     },
 ];
@@ -239,10 +239,10 @@ mod tests {
                 "10 snapshots: btrfs snapshots=10 / btrfs",
                 "a scrub: btrfs scrubbed / btrfs",
                 "a mirror of 2 disks: btrfs@mirror2 / btrfs",
-                "a mirror that lost a disk: btrfs@mirror2 degraded / btrfs@mirror2",
+                "a degraded mirror: btrfs@mirror2 degraded / btrfs@mirror2",
                 "a scrub of a mirror: btrfs@mirror2 scrubbed / btrfs@mirror2",
                 "a parity on 3 disks: btrfs@parity3 / btrfs@stripe2",
-                "a parity that lost a disk: btrfs@parity3 degraded / btrfs@parity3",
+                "a degraded parity: btrfs@parity3 degraded / btrfs@parity3",
                 "a scrub of a parity: btrfs@parity3 scrubbed / btrfs@parity3",
             ]
         );
@@ -253,10 +253,10 @@ mod tests {
                 "the journal: ext4:noatime / ext4[-O ^has_journal]:noatime",
                 "data in the journal: ext4:noatime,data=journal / ext4:noatime",
                 "a mirror of 2 disks: ext4@mirror2:noatime / ext4:noatime",
-                "a mirror that lost a disk: ext4@mirror2:noatime degraded / ext4@mirror2:noatime",
+                "a degraded mirror: ext4@mirror2:noatime degraded / ext4@mirror2:noatime",
                 "a scrub of a mirror: ext4@mirror2:noatime scrubbed / ext4@mirror2:noatime",
                 "a parity on 3 disks: ext4@parity3:noatime / ext4@stripe2:noatime",
-                "a parity that lost a disk: ext4@parity3:noatime degraded / ext4@parity3:noatime",
+                "a degraded parity: ext4@parity3:noatime degraded / ext4@parity3:noatime",
                 "a scrub of a parity: ext4@parity3:noatime scrubbed / ext4@parity3:noatime",
             ]
         );

@@ -75,7 +75,7 @@ fn protections_are_priced_by_the_same_work_without_them() {
         let mut found = all.filter(|one| one["protection"] == protection);
         found.next().expect(protection)["lasts"].as_u64().unwrap()
     };
-    for protection in ["a mirror that lost a disk", "a parity that lost a disk"] {
+    for protection in ["a degraded mirror", "a degraded parity"] {
         let (of_data, of_disk) = (lasts(&btrfs, protection), lasts(&ext4, protection));
         assert!(of_data > 0 && of_disk > 10 * of_data, "{protection}");
     }
