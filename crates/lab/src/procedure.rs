@@ -34,8 +34,8 @@ pub trait CellExecutor {
     fn ready(&mut self, phase: &PhasePlan) -> Result<(), CellEnd>;
     /// The array that combines the devices below the file system.
     fn array(&self) -> Option<&Array>;
-    /// Starts steps that run beside a phase, one after the other.
-    fn begin_beside(&mut self, steps: Vec<Step>);
+    /// Steps that run beside the next phase, from its beginning, one after the other.
+    fn beside(&mut self, steps: Vec<Step>);
     /// Waits for the end of those steps.
     fn end_beside(&mut self) -> Result<(), CellEnd>;
     /// Sets the cache state of a phase.
@@ -207,8 +207,8 @@ fn make_all(executor: &mut dyn CellExecutor, steps: &[Step]) -> Result<(), CellE
     steps.iter().try_for_each(|step| executor.make(step))
 }
 
-/// Starts a scrub beside a phase after the first, if the contender's state says so.
-fn begin_scrub(executor: &mut dyn CellExecutor, job: &Job<'_>, number: u32) -> bool {
+/// Prepares a scrub beside a phase after the first, if the contender's state says so.
+fn scrub(executor: &mut dyn CellExecutor, job: &Job<'_>, number: u32) -> bool {
     if !job.contender.state.scrubbed || number == 0 {
         return false;
     }
@@ -217,7 +217,7 @@ fn begin_scrub(executor: &mut dyn CellExecutor, job: &Job<'_>, number: u32) -> b
         let own = job.recipe.scrub(&executor.target());
         own.into_iter().map(|check| check.step).collect()
     });
-    executor.begin_beside(steps);
+    executor.beside(steps);
     true
 }
 
@@ -299,7 +299,7 @@ fn one_phase(
             ..place
         });
     }
-    let scrubbed = begin_scrub(executor, job, number);
+    let scrubbed = scrub(executor, job, number);
     executor.enter(Stage::Phase(phase.label.clone()));
     executor.phase(job, number, evidence)?;
     if scrubbed {

@@ -275,7 +275,7 @@ impl CellExecutor for DryRun {
         self.array.as_ref()
     }
 
-    fn begin_beside(&mut self, steps: Vec<Step>) {
+    fn beside(&mut self, steps: Vec<Step>) {
         let lines: Vec<String> = steps.iter().map(Step::shell).collect();
         self.lines.push(format!("{{ {}; }} &", lines.join(" && ")));
     }

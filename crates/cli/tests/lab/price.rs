@@ -81,6 +81,8 @@ fn protections_are_priced_by_the_same_work_without_them() {
     }
     for scrub in ["a scrub", "a scrub of a mirror", "a scrub of a parity"] {
         assert!(lasts(&btrfs, scrub) > 0, "{scrub}");
+        // It begins with the phase, and not before it.
+        assert!(ratio(&of(scrub), "time") > 1.1, "{scrub}");
     }
 }
 

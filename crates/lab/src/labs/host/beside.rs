@@ -2,6 +2,7 @@
 
 use fsdyno_host::command::{self, CommandError, Finished};
 use fsdyno_model::{CancelToken, Step};
+use std::sync::mpsc::{Sender, channel};
 use std::thread::{self, JoinHandle};
 
 /// A program, and how it ended.
@@ -9,12 +10,22 @@ type Ended = (Vec<String>, Result<Finished, CommandError>);
 
 /// Steps that run one after the other until one of them fails.
 #[derive(Debug)]
-pub(super) struct Beside(JoinHandle<Vec<Ended>>);
+pub(super) struct Beside {
+    thread: JoinHandle<Vec<Ended>>,
+    /// Starts them.
+    start: Option<Sender<()>>,
+}
 
 impl Beside {
-    pub fn begin(steps: Vec<Step>, stop: CancelToken) -> Self {
-        Self(thread::spawn(move || {
+    /// They run once they are started.
+    pub fn new(steps: Vec<Step>, stop: CancelToken) -> Self {
+        let (start, started) = channel();
+        let run = move || {
             let mut all = Vec::new();
+            // They are never started if the phase fails before.
+            if started.recv().is_err() {
+                return all;
+            }
             for argv in steps.iter().map(Step::argv) {
                 let ended = command::run(&argv, &stop);
                 let good = ended.as_ref().is_ok_and(|one| one.status == Some(0));
@@ -24,12 +35,24 @@ impl Beside {
                 }
             }
             all
-        }))
+        };
+        Self {
+            thread: thread::spawn(run),
+            start: Some(start),
+        }
+    }
+
+    pub fn start(&mut self) {
+        if let Some(start) = self.start.take() {
+            // The thread waits for it.
+            let _ = start.send(());
+        }
     }
 
     /// Waits for their end.
     pub fn end(self) -> Vec<Ended> {
+        drop(self.start);
         // The thread does not panic.
-        self.0.join().unwrap_or_default()
+        self.thread.join().unwrap_or_default()
     }
 }

@@ -5,6 +5,7 @@
 //! runs together with others, such a phase works in slices ([`in_turn`]), and the sample has the mean
 //! times of all passes.
 
+use super::beside::Beside;
 use super::executor::HostExecutor;
 use super::in_turn::{self, PhaseTurns};
 use super::rounds::median;
@@ -311,7 +312,7 @@ fn timed(
     let mut below = executor.below.as_deref_mut();
     let mut kernel_time_before = None;
     let mut counting = Counting::new(executor.counter.take());
-    let sampler = &mut executor.sampler;
+    let (sampler, beside) = (&mut executor.sampler, &mut executor.beside);
     let mut mark = |point| {
         let mark = Mark {
             phase: number,
@@ -332,6 +333,7 @@ fn timed(
         }
         if point == Point::Begins {
             sampler.iter_mut().for_each(KernelSampler::begin);
+            beside.iter_mut().for_each(Beside::start);
         }
     };
     let request = measure::Request {

@@ -82,8 +82,8 @@ impl CellExecutor for HostExecutor<'_, '_> {
         self.array.as_ref().map(|(_, array)| array)
     }
 
-    fn begin_beside(&mut self, steps: Vec<Step>) {
-        self.beside = Some(Beside::begin(steps, self.stop.clone()));
+    fn beside(&mut self, steps: Vec<Step>) {
+        self.beside = Some(Beside::new(steps, self.stop.clone()));
     }
 
     fn end_beside(&mut self) -> Result<(), CellEnd> {

@@ -86,7 +86,7 @@ impl CellExecutor for SshExecutor<'_, '_> {
         None
     }
 
-    fn begin_beside(&mut self, _steps: Vec<Step>) {
+    fn beside(&mut self, _steps: Vec<Step>) {
         // The preflight refuses a state other than fresh.
     }
 
