@@ -628,8 +628,8 @@ fn legend(prices: &Prices) -> String {
                  the rest of a longer phase is without it.";
     }
     if any(&|one| one.lasts.is_some()) {
-        text += " md restores and compares whole disks, a file system with copies of its own only its \
-                 data.";
+        text += " md restores and compares whole disks, with at most 200 MB/s (speed_limit_max); a \
+                 file system with copies of its own only its data.";
     }
     if any(&|one| one.question.kind == PricedKind::Snapshots) {
         text += " Snapshots are taken after the first phase; their space is that at the end. Taking \
