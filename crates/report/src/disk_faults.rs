@@ -3,7 +3,7 @@
 
 use crate::document::{Block, Cell, Column, Document, Label, Overflow, Row, Section, Table};
 use crate::terms;
-use fsdyno_model::{BlockRole, DiskFault, FaultOutcome, FaultTests, InjectedFault};
+use fsdyno_model::{BlockRole, DiskFault, FaultOutcome, FaultTests, InjectedFault, StopReason};
 use fsdyno_stats::proportion_interval;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -144,6 +144,9 @@ pub fn figures(tests: &FaultTests) -> Table {
 /// The answer: which file systems silently return wrong data.
 fn lead(tests: &FaultTests, names: &[String]) -> Vec<String> {
     let mut sentences = Vec::new();
+    if tests.info.stop != Some(StopReason::Complete) {
+        sentences.push("The tests did not end: some faults were not injected.".to_owned());
+    }
     let flips = |name: &str| -> Vec<FaultOutcome> {
         let flipped = tests
             .of(name)
@@ -166,6 +169,9 @@ fn lead(tests: &FaultTests, names: &[String]) -> Vec<String> {
             }
             (_, Some(healed), _) => format!("repaired {healed} flipped data blocks"),
             (_, _, Some(noticed)) => format!("noticed {noticed} flipped data blocks"),
+            (None, None, None) if flipped.is_empty() => {
+                "was not tested with flipped data blocks".to_owned()
+            }
             (None, None, None) => "noticed no flipped data block".to_owned(),
         };
         sentences.push(format!("{name} {what}."));

@@ -4,7 +4,7 @@ use crate::wide;
 use fsdyno_model::{
     ActionOutcome, BlockRole, Bytes, Contender, DiskFault, DiskTime, FaultOutcome, FaultTest,
     FaultTests, FaultTestsInfo, FillSpeed, Filling, FullAction, FullDisk, GuestSize, InjectedFault,
-    ModelDisk, Nanos, Provenance,
+    ModelDisk, Nanos, Provenance, StopReason,
 };
 use fsdyno_report::{Format, Options, render_disk_faults};
 
@@ -57,7 +57,7 @@ pub fn tests() -> FaultTests {
             id: "20261128-1300-lose".to_owned(),
             started_unix_ns: 1,
             ended_unix_ns: None,
-            stop: None,
+            stop: Some(StopReason::Complete),
             contenders: contenders.to_vec(),
             seed: 1,
             draws: 2,
@@ -89,6 +89,23 @@ fn the_terminal_says_first_whose_wrong_data_nobody_notices() {
         assert!(page.lines().all(|line| line.chars().count() <= width));
         insta::assert_snapshot!(format!("disk_faults_terminal_{width}"), page);
     }
+}
+
+#[test]
+fn tests_that_did_not_end_claim_nothing_of_faults_that_were_not_injected() {
+    let mut tests = tests();
+    tests.info.stop = Some(StopReason::Interrupted);
+    for test in &mut tests.tests {
+        test.faults.retain(|one| one.role != BlockRole::Data);
+    }
+    let page = render_disk_faults(&tests, Format::Markdown, &wide(80)).unwrap();
+    let page = String::from_utf8(page).unwrap();
+    assert!(page.contains("The tests did not end"), "{page}");
+    assert!(
+        page.contains("was not tested with flipped data blocks"),
+        "{page}"
+    );
+    assert!(!page.contains("noticed no"), "{page}");
 }
 
 #[test]

@@ -47,39 +47,21 @@ pub enum LoseError {
     Healthy { contender: String, what: String },
 }
 
-/// Tests a contender: for each role of its blocks and each fault, at most this number of places.
+/// Tests a contender: for each role of its blocks and each fault, at most this number of places. An
+/// error that ends the tests leaves those before.
 pub fn test(
     lab: &GuestLab,
     contender: &Contender,
     model: &ModelDisk,
     (seed, draws): (u64, u32),
-) -> Result<FaultTest, LoseError> {
+) -> Result<(FaultTest, Option<LoseError>), LoseError> {
     let mut tester = FaultTester::new(lab, contender, model)?;
     let mut faults = Vec::new();
-    let places: Vec<(BlockRole, Vec<Place>)> = tester.places.clone().into_iter().collect();
-    for (role, places) in places {
-        for fault in DiskFault::ALL {
-            let seed = Seed::new(seed).part(role.name()).part(fault.name());
-            for (place, faulty) in fault::draw(&tester.media, &places, fault, (seed, draws)) {
-                let (outcome, found, detail) = tester.judge(&faulty)?;
-                faults.push(InjectedFault {
-                    fault,
-                    role,
-                    disk: u32::try_from(place.disk).unwrap_or(u32::MAX),
-                    sector: place.sector,
-                    outcome,
-                    found,
-                    detail,
-                });
-            }
-        }
+    let ended = tester.judge_all((seed, draws), &mut faults);
+    match ended {
+        Err(error) if faults.is_empty() => Err(error),
+        ended => Ok((tester.report(contender, faults), ended.err())),
     }
-    Ok(FaultTest {
-        contender: contender.label.clone(),
-        guest: tester.guest.about().to_owned(),
-        faults,
-        full: Vec::new(),
-    })
 }
 
 /// Injects faults into the disks of a file system, and judges what follows.
@@ -152,6 +134,41 @@ impl<'a> FaultTester<'a> {
             audits: audit.audit.is_none(),
             repairs: recipe.is_some_and(|recipe| recipe.repair(&device).is_some()),
         })
+    }
+
+    /// Judges all faults in turn.
+    fn judge_all(
+        &mut self,
+        (seed, draws): (u64, u32),
+        faults: &mut Vec<InjectedFault>,
+    ) -> Result<(), LoseError> {
+        for (role, places) in self.places.clone() {
+            for fault in DiskFault::ALL {
+                let seed = Seed::new(seed).part(role.name()).part(fault.name());
+                for (place, faulty) in fault::draw(&self.media, &places, fault, (seed, draws)) {
+                    let (outcome, found, detail) = self.judge(&faulty)?;
+                    faults.push(InjectedFault {
+                        fault,
+                        role,
+                        disk: u32::try_from(place.disk).unwrap_or(u32::MAX),
+                        sector: place.sector,
+                        outcome,
+                        found,
+                        detail,
+                    });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn report(&self, contender: &Contender, faults: Vec<InjectedFault>) -> FaultTest {
+        FaultTest {
+            contender: contender.label.clone(),
+            guest: self.guest.about().to_owned(),
+            faults,
+            full: Vec::new(),
+        }
     }
 
     /// The contents of all disks, one of them faulty.

@@ -74,11 +74,8 @@ pub(super) fn lose(args: &LoseArgs, store: &Path, stop: &CancelToken) -> Result<
         }
         let tested = lose::test(&lab, contender, &disk, (args.seed, draws));
         tested
-            .map(|test| (test, None))
-            .map_err(|error| match error {
-                LoseError::Guest(error) => guest_error(error),
-                error @ LoseError::Healthy { .. } => CliError::failure(error),
-            })
+            .map(|(test, error)| (test, error.map(not_tested)))
+            .map_err(not_tested)
     };
     let mut failed = None;
     let ended = in_order(&info.contenders, jobs, test, |_, (test, error)| {
@@ -111,6 +108,13 @@ pub(super) fn lose(args: &LoseArgs, store: &Path, stop: &CancelToken) -> Result<
     Ok(Code::ok_if(
         !faults.any(|(_, one)| one.outcome.is_loss()) && !lives.any(FullDisk::is_loss),
     ))
+}
+
+fn not_tested(error: LoseError) -> CliError {
+    match error {
+        LoseError::Guest(error) => guest_error(error),
+        error @ LoseError::Healthy { .. } => CliError::failure(error),
+    }
 }
 
 /// Refuses a file system on which an ordinary user cannot live, that never frees space here, or that
