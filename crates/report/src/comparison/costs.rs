@@ -69,10 +69,10 @@ pub(super) fn amount(samples: &[Vec<(u32, &Sample)>]) -> String {
     let number = |n: u64, one: &str, many: &str| {
         format!("{} {}", terms::grouped(n), if n == 1 { one } else { many })
     };
-    let mut parts = vec![
-        number(tally.files, "file", "files"),
-        number(tally.directories, "dir", "dirs"),
-    ];
+    let mut parts = vec![number(tally.files, "file", "files")];
+    if tally.directories > 0 {
+        parts.push(number(tally.directories, "dir", "dirs"));
+    }
     if tally.bytes.0 > 0 {
         parts.push(tally.bytes.to_string());
     }
