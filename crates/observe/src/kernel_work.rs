@@ -48,14 +48,20 @@ impl WorkCounter {
         }))
     }
 
-    /// Counts from now on, and charges.
-    pub fn begin(&mut self) -> io::Result<()> {
+    /// Locks all pages of this program in memory if it charges. Otherwise their first faults would count
+    /// in the phases, and which pages a phase touches first depends on how the program was built.
+    ///
+    /// Changed mappings leave the kernel something to free, for which the next process waits. Called some
+    /// time before `begin`, that is no part of the phase.
+    pub fn lock_memory(&self) -> io::Result<()> {
         if self.charges() && is_small() {
-            // Locks all pages of this program in memory. Otherwise their first faults would count
-            // in the phases, and which pages a phase touches first depends on how the program was
-            // built.
             mlockall(MlockAllFlags::CURRENT)?;
         }
+        Ok(())
+    }
+
+    /// Counts from now on, and charges.
+    pub fn begin(&mut self) -> io::Result<()> {
         self.before = self.read()?;
         self.charge()
     }

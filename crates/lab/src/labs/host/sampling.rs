@@ -318,8 +318,8 @@ fn timed(
             phase: number,
             point,
         };
-        if point == Point::Begins && counting.counter.is_some() {
-            wait_for_tick();
+        if point == Point::Begins {
+            counting.prepare();
         }
         counting.pause(point);
         marks(mark);
@@ -557,6 +557,17 @@ impl<'a> Counting<'a> {
         }
     }
 
+    /// Leaves free memory for the phase, and waits until the kernel has freed what that replaced.
+    fn prepare(&mut self) {
+        if let Some(counter) = &self.counter {
+            allocator::reserve();
+            if let Err(error) = counter.lock_memory() {
+                self.work = Err(error);
+            }
+            wait_for_tick();
+        }
+    }
+
     fn pause(&mut self, point: Point) {
         if let (Some(counter), Ok(work)) = (&self.counter, &mut self.work)
             && point != Point::Begins
@@ -571,10 +582,7 @@ impl<'a> Counting<'a> {
     fn resume(&mut self, point: Point) {
         if let (Some(counter), Ok(_)) = (&mut self.counter, &self.work) {
             let charged = match point {
-                Point::Begins => {
-                    allocator::reserve();
-                    counter.begin()
-                }
+                Point::Begins => counter.begin(),
                 _ => counter.charge(),
             };
             if let Err(error) = charged {
