@@ -107,8 +107,8 @@ pub fn verify(args: &VerifyArgs) -> Result<Code, CliError> {
             let _ = writeln!(text, "{}: {then} in the atlas, {now} here", one.what);
         }
         if changed.is_empty() {
-            text += "Kernel, programs, profiles and the version of fsdyno are those of the atlas. Another \
-                     build of that version may move containers by microseconds (docs/model-disks.md).\n";
+            text +=
+                "Kernel, programs, profiles and the version of fsdyno are those of the atlas.\n";
         }
     }
     output::bytes(text.as_bytes())?;
