@@ -40,7 +40,8 @@ fn protections_are_priced_by_the_same_work_without_them() {
         ];
         let printed = price(&home, &kernel, &[&words[..], kinds].concat());
         let prices: Value = serde_json::from_str(&printed.out).expect(&printed.err);
-        let again = home.fsdyno(&["price", "--run", "last", "--format", "json"]);
+        let again = ["price", "--run", "last", "--format", "json"];
+        let again = home.fsdyno(&[&again[..], kinds].concat());
         assert_eq!(again.out, printed.out);
         assert_eq!(prices["unpriced"], serde_json::json!([]));
         prices["prices"].clone()
