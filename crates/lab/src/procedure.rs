@@ -122,7 +122,7 @@ pub fn run(executor: &mut dyn CellExecutor, job: &Job<'_>) -> Result<(), CellEnd
             for (number, phase) in &phases {
                 place.phase = number + 1;
                 if place.phase == 2 && place.round == 0 {
-                    lose_device(executor, job, &devices)?;
+                    change_state(executor, job, &devices)?;
                 }
                 one_phase(executor, job, place, phase)?;
             }
@@ -134,7 +134,9 @@ pub fn run(executor: &mut dyn CellExecutor, job: &Job<'_>) -> Result<(), CellEnd
         }
     }
     executor.wait_for_block(Place::END);
-    rebuild(executor, job, &devices)?;
+    if job.contender.state.degraded {
+        rebuild(executor, job, &devices)?;
+    }
     // Once, at the end, where it disturbs no phase.
     if let Some((source, step)) = job.recipe.free_space(&devices, &target)
         && job.plan.count_extents
@@ -146,6 +148,18 @@ pub fn run(executor: &mut dyn CellExecutor, job: &Job<'_>) -> Result<(), CellEnd
     unmount_and_check(executor, job, &devices, &target)?;
     executor.enter(Stage::CleanUp);
     executor.release()
+}
+
+/// Changes the file system between the first phase and the second, as the contender's state says.
+fn change_state(
+    executor: &mut dyn CellExecutor,
+    job: &Job<'_>,
+    devices: &[String],
+) -> Result<(), CellEnd> {
+    if job.contender.state.degraded {
+        lose_device(executor, job, devices)?;
+    }
+    take_snapshots(executor, job)
 }
 
 /// Takes the snapshots of the contender's state.
@@ -162,15 +176,12 @@ fn take_snapshots(executor: &mut dyn CellExecutor, job: &Job<'_>) -> Result<(), 
     Ok(())
 }
 
-/// Takes the last device away, if the contender's state says so.
+/// Takes the last device away.
 fn lose_device(
     executor: &mut dyn CellExecutor,
     job: &Job<'_>,
     devices: &[String],
 ) -> Result<(), CellEnd> {
-    if !job.contender.state.degraded {
-        return Ok(());
-    }
     executor.enter(Stage::Prepare);
     if let Some(array) = executor.array().cloned() {
         return make_all(executor, &array.lose);
@@ -191,9 +202,6 @@ fn rebuild(
     job: &Job<'_>,
     devices: &[String],
 ) -> Result<(), CellEnd> {
-    if !job.contender.state.degraded {
-        return Ok(());
-    }
     executor.enter(Stage::Rebuild);
     let of_array = executor.array().map(|array| array.rebuild.clone());
     let steps = of_array.unwrap_or_else(|| {
@@ -271,9 +279,6 @@ fn one_phase(
     phase: &PhasePlan,
 ) -> Result<(), CellEnd> {
     let number = place.phase - 1;
-    if number == 1 && place.round == 0 {
-        take_snapshots(executor, job)?;
-    }
     let mut skipped = job.plan.skipped_by(job.contender, job.workload);
     if let Some(skipped) = skipped.find(|skipped| skipped.phase == phase.label) {
         executor.skip(skipped);
