@@ -7,5 +7,6 @@ pub static LINEAR: Layout = Layout {
     name: "linear",
     title: "several devices concatenated below the file system (md)",
     devices: 2..=16,
+    redundant: false,
     array: Some("linear"),
 };

@@ -11,5 +11,6 @@ pub static MIRROR: Layout = Layout {
     name: NAME,
     title: "a copy on each device, by the file system if it can, else below it (md)",
     devices: 2..=4,
+    redundant: true,
     array: Some("raid1"),
 };

@@ -14,7 +14,7 @@ mod stripe;
 
 pub use md::Array;
 
-use crate::fs::{Filesystem, MIRROR, PARITY, find as find_fs};
+use crate::fs::{Filesystem, find as find_fs};
 use fsdyno_model::{Contender, FilesystemKind, Requirement};
 use std::ops::RangeInclusive;
 use std::path::Path;
@@ -28,6 +28,8 @@ pub struct Layout {
     pub title: &'static str,
     /// Permitted number of devices.
     pub devices: RangeInclusive<u32>,
+    /// Whether all data survive the loss of one device.
+    pub redundant: bool,
     /// The level of the array that combines the devices below a file system which has no such layout
     /// itself: the file system sees one device. None if no array has this layout.
     pub array: Option<&'static str>,
@@ -60,11 +62,6 @@ pub fn of(fs: &dyn Filesystem) -> impl Iterator<Item = &'static Layout> {
 }
 
 impl Layout {
-    /// Whether all data survive the loss of one device.
-    fn is_redundant(&self) -> bool {
-        [MIRROR, PARITY].contains(&self.name) || ["raid1", "raid10"].contains(&self.name)
-    }
-
     /// Requirements in addition to those of a file system that does not have the layout itself.
     pub fn requirements(&self) -> Vec<Requirement> {
         let level = self.array.into_iter();
@@ -88,7 +85,7 @@ pub fn requirements(contender: &Contender) -> Vec<Requirement> {
 
 /// Whether a contender works without one of its devices, and fsdyno knows how to replace it.
 pub fn may_degrade(contender: &Contender) -> bool {
-    if !find(&contender.layout.name).is_some_and(Layout::is_redundant) {
+    if !find(&contender.layout.name).is_some_and(|layout| layout.redundant) {
         return false;
     }
     let own = || {
@@ -102,7 +99,7 @@ pub fn may_degrade(contender: &Contender) -> bool {
 /// system.
 pub fn may_scrub(contender: &Contender) -> bool {
     match below(contender) {
-        Some(array) => array.is_redundant(),
+        Some(array) => array.redundant,
         None => find_fs(&contender.filesystem)
             .is_some_and(|recipe| recipe.scrub(Path::new("")).is_some()),
     }

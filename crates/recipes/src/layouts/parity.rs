@@ -9,5 +9,6 @@ pub static PARITY: Layout = Layout {
     name: NAME,
     title: "striped with one parity, by the file system if it can, else below it (md)",
     devices: 3..=16,
+    redundant: true,
     array: Some("raid5"),
 };

@@ -9,5 +9,6 @@ pub static POOL: Layout = Layout {
     name: "pool",
     title: "several devices striped by the file system",
     devices: 2..=16,
+    redundant: false,
     array: None,
 };

@@ -7,5 +7,6 @@ pub static RAID1: Layout = Layout {
     name: "raid1",
     title: "several devices mirrored below the file system (md)",
     devices: 2..=16,
+    redundant: true,
     array: Some("raid1"),
 };

@@ -7,5 +7,6 @@ pub static RAID10: Layout = Layout {
     name: "raid10",
     title: "several devices with two copies of each block below the file system (md)",
     devices: 4..=16,
+    redundant: true,
     array: Some("raid10"),
 };

@@ -7,5 +7,6 @@ pub static SINGLE: Layout = Layout {
     name: "single",
     title: "one device",
     devices: 1..=1,
+    redundant: false,
     array: None,
 };

@@ -9,5 +9,6 @@ pub static STRIPE: Layout = Layout {
     name: NAME,
     title: "striped over the devices, by the file system if it can, else below it (md)",
     devices: 2..=16,
+    redundant: false,
     array: Some("raid0"),
 };
