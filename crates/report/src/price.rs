@@ -411,8 +411,8 @@ fn sentences(prices: &Prices) -> Vec<String> {
             1..=NAMED => text.extend([" Not decided: ", &terms::list(&open), "."]),
             many => text.extend([" Not decided: ", &many.to_string(), " others."]),
         }
-        let later = own.iter().filter(|one| one.question.kind.is_after_first());
-        let later = unique(later.filter_map(|one| after_first(one.question.kind)));
+        let later = own.iter().filter_map(|one| after_first(one.question.kind));
+        let later = unique(later);
         if !later.is_empty() {
             let later: Vec<String> = later.into_iter().map(str::to_owned).collect();
             let later = terms::list(&later);

@@ -58,14 +58,31 @@ pub fn protections(base: &Contender, snapshots: &[u32]) -> Vec<PricedProtection>
     let Some(recipe) = recipes::find(&base.filesystem).filter(|_| !upkeep) else {
         return Vec::new();
     };
-    let priced = |name: String, with: Contender, without: Contender| PricedProtection {
+    let priced = |kind, name: String, with: Contender, without: Contender| PricedProtection {
         base: base.label.clone(),
         name,
         with,
         without,
-        kind: PricedKind::Option,
+        kind,
         also: None,
         source: None,
+    };
+    let of_state = |kind, name: String, one: &Contender, state| {
+        priced(kind, name, in_state(one, state), one.clone())
+    };
+    let degraded = |one: &Contender, name: &str| {
+        let state = InitialState {
+            degraded: true,
+            ..InitialState::default()
+        };
+        of_state(PricedKind::Degraded, name.to_owned(), one, state)
+    };
+    let scrubbed = |one: &Contender, name: &str| {
+        let state = InitialState {
+            scrubbed: true,
+            ..InitialState::default()
+        };
+        of_state(PricedKind::Scrub, name.to_owned(), one, state)
     };
     let mut all = Vec::new();
     for one in recipe.facts().protections {
@@ -73,7 +90,7 @@ pub fn protections(base: &Contender, snapshots: &[u32]) -> Vec<PricedProtection>
         all.extend(pair.map(|(with, without)| PricedProtection {
             also: one.also.map(str::to_owned),
             source: Some(one.source.to_owned()),
-            ..priced(one.name.to_owned(), with, without)
+            ..priced(PricedKind::Option, one.name.to_owned(), with, without)
         }));
     }
     if base.state.is_fresh() && recipe.snapshot(Path::new("/"), 1).is_some() {
@@ -82,34 +99,11 @@ pub fn protections(base: &Contender, snapshots: &[u32]) -> Vec<PricedProtection>
                 snapshots: *count,
                 ..InitialState::default()
             };
-            let with = in_state(base, state);
             let plural = if *count == 1 { "" } else { "s" };
-            all.push(PricedProtection {
-                kind: PricedKind::Snapshots,
-                ..priced(format!("{count} snapshot{plural}"), with, base.clone())
-            });
+            let name = format!("{count} snapshot{plural}");
+            all.push(of_state(PricedKind::Snapshots, name, base, state));
         }
     }
-    let degraded = |one: &Contender, name: &str| {
-        let state = InitialState {
-            degraded: true,
-            ..InitialState::default()
-        };
-        PricedProtection {
-            kind: PricedKind::Degraded,
-            ..priced(name.to_owned(), in_state(one, state), one.clone())
-        }
-    };
-    let scrubbed = |one: &Contender, name: &str| {
-        let state = InitialState {
-            scrubbed: true,
-            ..InitialState::default()
-        };
-        PricedProtection {
-            kind: PricedKind::Scrub,
-            ..priced(name.to_owned(), in_state(one, state), one.clone())
-        }
-    };
     if base.state.is_fresh() && layouts::may_scrub(base) {
         all.push(scrubbed(base, "a scrub"));
     }
@@ -121,10 +115,8 @@ pub fn protections(base: &Contender, snapshots: &[u32]) -> Vec<PricedProtection>
             }
             let [with, without] =
                 [layout.with, layout.without].map(|layout| in_layout(base, layout));
-            all.push(PricedProtection {
-                kind: PricedKind::Disks,
-                ..priced(layout.name.to_owned(), with.clone(), without)
-            });
+            let name = layout.name.to_owned();
+            all.push(priced(PricedKind::Disks, name, with.clone(), without));
             if with.state.is_fresh() && layouts::may_degrade(&with) {
                 all.push(degraded(&with, layout.degraded));
             }
