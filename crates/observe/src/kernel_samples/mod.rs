@@ -4,17 +4,21 @@
 //! The clock is the software clock `cpu-clock`, so each sample is the same time. Its interrupt waits
 //! where the kernel has disabled interrupts: such work is attributed to the function that enables them.
 
+mod events;
 mod processes;
 mod symbols;
 mod tally;
 
 use fsdyno_model::Nanos;
 use fsdyno_model::profile::{Profile, Sampling};
+use perf_event::data::endian::Native;
+use perf_event::data::parse::ParseConfig;
 use perf_event::events::Software;
-use perf_event::{Builder, SampleFlag, Sampler};
+use perf_event::{Builder, Clock, SampleFlag, Sampler};
 use processes::Processes;
 use rustix::io::Errno;
 use rustix::thread::gettid;
+use rustix::time::{ClockId, clock_gettime};
 use std::fs;
 use std::io;
 use std::process;
@@ -37,6 +41,9 @@ const PROCESSES_RING: usize = 256 << 10;
 /// How often the rings are read.
 const DRAIN_INTERVAL: Duration = Duration::from_millis(250);
 
+/// The kernel writes a record into its ring at most so long after the time in it.
+const WRITE_TIME: Duration = Duration::from_millis(1);
+
 /// Samples the kernel of this machine during a phase.
 #[derive(Debug)]
 pub struct KernelSampler {
@@ -50,10 +57,26 @@ pub struct KernelSampler {
 /// The ring buffers, and what was read of them.
 struct Rings {
     /// New processes and their names, of each processor. They are recorded from the beginning.
-    processes: Vec<Sampler>,
+    processes: Vec<Ring>,
     /// Samples, of each processor.
-    samples: Vec<Sampler>,
+    samples: Vec<Ring>,
     tally: Tally,
+}
+
+/// The ring buffer of a processor.
+struct Ring {
+    sampler: Sampler,
+    /// How its records are to be read.
+    config: ParseConfig<Native>,
+}
+
+impl Ring {
+    fn open(builder: &mut Builder<'_>, size: usize) -> io::Result<Self> {
+        Ok(Self {
+            sampler: builder.build()?.sampled(size)?,
+            config: ParseConfig::from(*builder.attrs()),
+        })
+    }
 }
 
 impl std::fmt::Debug for Rings {
@@ -98,7 +121,9 @@ fn sampler(processor: usize) -> Builder<'static> {
         .sample_period(u64::from(1_000_000_000 / HERTZ))
         // The weight is a word after the stack: perf-event-data 0.1 cannot read an empty stack at the end of a
         // record, as that of user code is.
-        .sample(SampleFlag::TID | SampleFlag::CALLCHAIN | SampleFlag::WEIGHT)
+        .sample(SampleFlag::TID | SampleFlag::TIME | SampleFlag::CALLCHAIN | SampleFlag::WEIGHT)
+        .sample_id_all(true)
+        .clockid(Clock::MONOTONIC)
         .exclude_callchain_user(true)
         // Nobody waits for a ring.
         .wakeup_watermark(RING);
@@ -115,6 +140,9 @@ fn new_processes(processor: usize) -> Builder<'static> {
         .exclude_hv(false)
         .task(true)
         .comm(true)
+        .sample(SampleFlag::TIME)
+        .sample_id_all(true)
+        .clockid(Clock::MONOTONIC)
         .enabled(true)
         .wakeup_watermark(PROCESSES_RING);
     builder
@@ -126,10 +154,10 @@ impl KernelSampler {
         let mut processes = Vec::new();
         let mut samples = Vec::new();
         for processor in online()? {
-            let ring = |builder: Builder<'_>, size| builder.build()?.sampled(size);
-            let opened = ring(new_processes(processor), PROCESSES_RING).and_then(|new| {
+            let new = Ring::open(&mut new_processes(processor), PROCESSES_RING);
+            let opened = new.and_then(|new| {
                 processes.push(new);
-                samples.push(ring(sampler(processor), RING)?);
+                samples.push(Ring::open(&mut sampler(processor), RING)?);
                 Ok(())
             });
             opened.map_err(|error| refused(&error))?;
@@ -158,9 +186,9 @@ impl KernelSampler {
 
     /// Samples from now on.
     pub fn begin(&mut self) {
-        for sampler in &mut locked(&self.rings).samples {
+        for ring in &mut locked(&self.rings).samples {
             // Without its clock a processor has no samples.
-            let _ = sampler.enable();
+            let _ = ring.sampler.enable();
         }
         // Of several parts of a phase the first.
         self.began.get_or_insert_with(Instant::now);
@@ -174,10 +202,10 @@ impl KernelSampler {
         self.elapsed += began.elapsed();
         self.passes += 1;
         let rings = &mut *locked(&self.rings);
-        for sampler in &mut rings.samples {
-            let _ = sampler.disable();
+        for ring in &mut rings.samples {
+            let _ = ring.sampler.disable();
         }
-        rings.drain();
+        rings.drain(now());
     }
 
     /// The profile of all passes; an error if functions have no names.
@@ -220,21 +248,31 @@ fn locked(rings: &Mutex<Rings>) -> MutexGuard<'_, Rings> {
 fn drain_until(stopped: &Receiver<()>, rings: &Mutex<Rings>) {
     locked(rings).tally.profiler = gettid().as_raw_nonzero().get().unsigned_abs();
     while stopped.recv_timeout(DRAIN_INTERVAL) == Err(RecvTimeoutError::Timeout) {
-        locked(rings).drain();
+        let until = now().saturating_sub(WRITE_TIME);
+        locked(rings).drain(until);
     }
 }
 
+/// The clock of the records.
+fn now() -> Duration {
+    clock_gettime(ClockId::Monotonic)
+        .try_into()
+        .expect("the monotonic clock is positive")
+}
+
 impl Rings {
-    fn drain(&mut self) {
-        // The processes first: samples are of them.
-        for ring in self.processes.iter_mut().chain(&mut self.samples) {
-            while let Some(record) = ring.next_record() {
-                match record.parse_record() {
-                    Ok(record) => self.tally.add(record),
+    /// Reads all records, and counts those before `until`.
+    fn drain(&mut self, until: Duration) {
+        for Ring { sampler, config } in self.processes.iter_mut().chain(&mut self.samples) {
+            while let Some(record) = sampler.next_record() {
+                let kind = (record.ty(), record.misc());
+                match events::event(kind, &record.to_contiguous(), config.clone()) {
+                    Ok(event) => self.tally.read.extend(event),
                     Err(_) => self.tally.lost += 1,
                 }
             }
         }
+        self.tally.count(until);
     }
 }
 
@@ -260,7 +298,6 @@ fn ranges(text: &str) -> Option<Vec<usize>> {
 mod tests {
     use super::*;
     use fsdyno_model::profile::CallPath;
-    use rustix::time::{ClockId, clock_gettime};
     use std::fs::File;
     use std::io::Read as _;
 
@@ -311,10 +348,8 @@ mod tests {
         let names = paths
             .filter(is_of_process)
             .map(|path| &profile.functions[path.function]);
-        assert!(
-            names.clone().any(|name| name == "user code of sh"),
-            "{names:?}"
-        );
+        let names: Vec<&String> = names.collect();
+        assert!(names.contains(&&"user code of sh".to_owned()), "{names:?}");
         let [_, count] = profile.of_function(READS, |work| work.samples);
         let counted = count as f64 / f64::from(HERTZ);
         // A virtual machine that is paused has fewer samples.

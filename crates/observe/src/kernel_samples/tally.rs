@@ -1,15 +1,13 @@
 //! Counts samples by call stack, and makes a profile of them.
 
 use super::HERTZ;
+use super::events::{Event, What};
 use super::processes::{Kind, Processes};
 use super::symbols::Symbols;
 use fsdyno_model::profile::{CallPath, PathWork, Profile, Sampling};
-use perf_event::data::Record;
 use std::collections::{BTreeMap, HashMap};
-
-/// Larger numbers in a stack are marks of its parts, and no addresses
-/// (`include/uapi/linux/perf_event.h`, `PERF_CONTEXT_MAX`).
-const MARKS: u64 = u64::MAX - 4095;
+use std::mem;
+use std::time::Duration;
 
 /// The idle process.
 const IDLE: u32 = 0;
@@ -41,6 +39,8 @@ const INTERRUPTS: [&str; 4] = [
 /// Samples by the stack of the kernel.
 #[derive(Debug)]
 pub struct Tally {
+    /// Events that were read, and are not counted yet.
+    pub read: Vec<Event>,
     processes: Processes,
     stacks: HashMap<Stack, u64>,
     /// Samples of programs that are not of the phase.
@@ -74,6 +74,7 @@ enum Executor {
 impl Tally {
     pub fn new(processes: Processes) -> Self {
         Self {
+            read: Vec::new(),
             processes,
             stacks: HashMap::new(),
             others: 0,
@@ -84,39 +85,42 @@ impl Tally {
         }
     }
 
-    /// Adds a record of a ring.
-    pub fn add(&mut self, record: Record<'_>) {
-        match record {
-            Record::Fork(one) if one.pid == one.tid => self.processes.begin(one.pid, one.ppid),
-            Record::Comm(one) if one.pid == one.tid => {
-                let name = String::from_utf8_lossy(&one.comm);
-                let name = name.trim_end_matches('\0').to_owned();
-                self.processes.name(one.pid, name);
+    /// Counts the events before `until`, of the monotonic clock. A process begins, gets its name and works
+    /// on any processor: the events of all rings are counted in the order of their times.
+    pub fn count(&mut self, until: Duration) {
+        self.read.sort_by_key(|event| event.at);
+        let is_before = |event: &Event| Duration::from_nanos(event.at) < until;
+        let ready = self.read.partition_point(is_before);
+        let waiting = self.read.split_off(ready);
+        for event in mem::replace(&mut self.read, waiting) {
+            self.add(event);
+        }
+    }
+
+    fn add(&mut self, event: Event) {
+        match event.what {
+            What::Begins { process, parent } => self.processes.begin(process, parent),
+            What::Name { process, name } => self.processes.name(process, name),
+            What::Lost(records) => self.lost += records,
+            What::Throttled(ring) => {
+                self.throttled.insert(ring, event.at);
             }
-            Record::Lost(one) => self.lost += one.lost,
-            Record::LostSamples(one) => self.lost += one.lost,
-            Record::Throttle(one) => {
-                self.throttled.insert(one.id, one.time);
-            }
-            Record::Unthrottle(one) => {
-                if let Some(since) = self.throttled.remove(&one.id) {
-                    let time = u128::from(one.time.saturating_sub(since));
+            What::Unthrottled(ring) => {
+                if let Some(since) = self.throttled.remove(&ring) {
+                    let time = u128::from(event.at.saturating_sub(since));
                     let lost = time * u128::from(HERTZ) / 1_000_000_000;
                     self.lost += u64::try_from(lost).unwrap_or(u64::MAX);
                 }
             }
-            Record::Sample(one) => {
-                if let (Some(process), Some(thread)) = (one.pid(), one.tid()) {
-                    self.sample((process, thread), one.callchain().unwrap_or_default());
-                }
-            }
-            _ => {}
+            What::Sample {
+                process,
+                thread,
+                addresses,
+            } => self.sample(process, thread, addresses),
         }
     }
 
-    fn sample(&mut self, (process, thread): (u32, u32), stack: &[u64]) {
-        let addresses = stack.iter().copied().filter(|address| *address < MARKS);
-        let addresses: Box<[u64]> = addresses.collect();
+    fn sample(&mut self, process: u32, thread: u32, addresses: Box<[u64]>) {
         if thread == self.profiler {
             self.of_profiler += 1;
             return;
@@ -225,10 +229,13 @@ impl Tree {
 
 #[cfg(test)]
 mod tests {
+    use super::super::events::event;
     use super::super::{new_processes, sampler};
     use super::*;
-    use perf_event::data::endian::Native;
-    use perf_event::data::parse::{ParseConfig, Parser};
+    use perf_event::data::parse::ParseConfig;
+
+    /// When a record was written that has no other time in it.
+    const WRITTEN: u64 = 100;
 
     const SAMPLE: u32 = 9;
     const FORK: u32 = 7;
@@ -246,31 +253,29 @@ mod tests {
 8000 T idle
 ";
 
-    /// A record as the kernel writes it.
-    fn record(kind: u32, body: &[&[u8]]) -> Vec<u8> {
-        let body = body.concat();
-        let size = u16::try_from(8 + body.len()).unwrap();
-        let mut bytes = kind.to_ne_bytes().to_vec();
-        bytes.extend([0, 0]);
-        bytes.extend(size.to_ne_bytes());
-        bytes.extend(body);
-        bytes
+    /// A record as the kernel writes it, after its header.
+    type Written = (u32, Vec<u8>);
+
+    fn record(kind: u32, body: &[&[u8]]) -> Written {
+        (kind, body.concat())
     }
 
-    fn sample(process: u32, thread: u32, stack: &[u64]) -> Vec<u8> {
+    fn sample(process: u32, thread: u32, stack: &[u64]) -> Written {
         let mut body = [process.to_ne_bytes(), thread.to_ne_bytes()].concat();
+        body.extend(WRITTEN.to_ne_bytes());
         body.extend((stack.len() as u64).to_ne_bytes());
         body.extend(stack.iter().flat_map(|address| address.to_ne_bytes()));
         record(SAMPLE, &[&body, &0_u64.to_ne_bytes()])
     }
 
-    fn add(tally: &mut Tally, bytes: &[u8]) {
-        let attributes = match u32::from_ne_bytes(bytes[..4].try_into().unwrap()) {
-            SAMPLE | LOST => *sampler(0).attrs(),
-            _ => *new_processes(0).attrs(),
+    fn add(tally: &mut Tally, (kind, body): &Written) {
+        let attributes = match *kind {
+            FORK | COMM => *new_processes(0).attrs(),
+            _ => *sampler(0).attrs(),
         };
-        let config = ParseConfig::<Native>::from(attributes);
-        tally.add(Parser::new(bytes, config).parse().unwrap());
+        let config = ParseConfig::from(attributes);
+        let event = event((*kind, 0), body, config).unwrap().unwrap();
+        tally.read.push(event);
     }
 
     fn paths(profile: &Profile) -> Vec<(String, u64)> {
@@ -295,15 +300,18 @@ mod tests {
         let mut tally = Tally::new(Processes::of(40, vec![(40, 1, "fsdyno".to_owned())]));
         tally.profiler = 44;
         let word = |number: u32| number.to_ne_bytes();
+        let written = WRITTEN.to_ne_bytes();
         let fork = |pid: u32, ppid: u32| {
             let ids = [pid, ppid, pid, ppid].map(word).concat();
-            record(FORK, &[&ids, &0_u64.to_ne_bytes()])
+            record(FORK, &[&ids, &(WRITTEN - 2).to_ne_bytes(), &written])
         };
         let kernel = (-128_i64).cast_unsigned();
         tally.processes.begin(30, 2);
-        add(&mut tally, &fork(41, 40));
         let name = [&word(41)[..], &word(41), b"cp\0\0\0\0\0\0"].concat();
-        add(&mut tally, &record(COMM, &[&name]));
+        let named = (WRITTEN - 1).to_ne_bytes();
+        add(&mut tally, &record(COMM, &[&name, &named]));
+        // The ring of another processor is read later.
+        add(&mut tally, &fork(41, 40));
         // The last instruction of vfs_unlink is the call.
         let unlink = [kernel, 0x3004, 0x3000, 0x1010];
         add(&mut tally, &sample(41, 41, &unlink));
@@ -316,7 +324,14 @@ mod tests {
         add(&mut tally, &sample(0, 0, &[kernel, 0x8001]));
         add(&mut tally, &sample(50, 50, &unlink));
         add(&mut tally, &sample(40, 44, &unlink));
-        add(&mut tally, &record(LOST, &[&[0; 8], &7_u64.to_ne_bytes()]));
+        let lost = 7_u64.to_ne_bytes();
+        add(
+            &mut tally,
+            &record(LOST, &[&[0; 8], &lost, &[0; 8], &written]),
+        );
+        tally.count(Duration::from_nanos(WRITTEN));
+        assert_eq!(tally.others, 0);
+        tally.count(Duration::from_nanos(WRITTEN + 1));
         let symbols = Symbols::parse(SYMBOLS).unwrap();
         let profile = tally.profile(&symbols);
         let expected = [
@@ -337,10 +352,11 @@ mod tests {
         let mut tally = Tally::new(Processes::default());
         let throttle = |kind: u32, time: u64| {
             let body = [time, 5, 5].map(u64::to_ne_bytes).concat();
-            record(kind, &[&body])
+            record(kind, &[&body, &[0; 8], &time.to_ne_bytes()])
         };
         add(&mut tally, &throttle(5, 1_000_000_000));
         add(&mut tally, &throttle(6, 2_000_000_000));
+        tally.count(Duration::MAX);
         assert_eq!(tally.lost, u64::from(HERTZ));
     }
 
