@@ -2,8 +2,8 @@
 
 use fsdyno_guests::kernels;
 use fsdyno_host::probe::probe;
-use fsdyno_model::{Availability, Need, Requirement};
-use fsdyno_recipes::Filesystem;
+use fsdyno_model::{Availability, Contender, Need, Requirement};
+use fsdyno_recipes::{Filesystem, layouts};
 use fsdyno_run::resolve::Catalogue;
 
 /// Builds the catalogue with the capabilities that this machine lacks, for the choice of a lab.
@@ -35,9 +35,10 @@ fn lacking() -> Vec<String> {
     filesystems.chain(layouts).map(str::to_owned).collect()
 }
 
-/// The reason why a file system cannot be measured here, with the remedy; `None` if it can. A guest
+/// The reason why a contender cannot be measured here, with the remedy; `None` if it can. A guest
 /// has a kernel and devices of its own, and the programs of its kernel and of this machine.
-pub fn unavailable(recipe: &dyn Filesystem, in_guest: bool) -> Option<String> {
+pub fn unavailable(contender: &Contender, in_guest: bool) -> Option<String> {
+    let recipe = fsdyno_recipes::find(&contender.filesystem)?;
     let kernel = kernels::default().filter(|_| in_guest);
     let needs_no_daemon = runs_without_daemon(recipe, in_guest);
     let is_met_by_guest = |need: &Need| match need {
@@ -52,7 +53,15 @@ pub fn unavailable(recipe: &dyn Filesystem, in_guest: bool) -> Option<String> {
     let requirements = recipe.requirements().into_iter();
     let needed = requirements.filter(|one| !(in_guest && is_met_by_guest(&one.need)));
     let mut states = needed.map(|one| probe(&one.need));
-    states.find_map(|state| state.explained())
+    let missing = states.find_map(|state| state.explained());
+    missing.or_else(|| array_unavailable(contender, in_guest))
+}
+
+/// The reason why the array below a contender cannot be made here; `None` if it can, or if there is none.
+pub fn array_unavailable(contender: &Contender, in_guest: bool) -> Option<String> {
+    let requirements = layouts::requirements(contender).into_iter();
+    let mut needed = requirements.filter(|one| !(in_guest && is_of_kernel(&one.need)));
+    needed.find_map(|one| probe(&one.need).explained())
 }
 
 /// Whether the default kernel of guests does the work of the daemon of a file system.

@@ -238,9 +238,7 @@ impl Disk {
         if let Some((failure, ns)) = self.faults.failure(&request, &self.pending) {
             open.failure = Some(failure);
             open.failing_ns = ns;
-        } else if request.kind == Kind::Read
-            && let Some(sector) = self.store.unreadable(extent(&request))
-        {
+        } else if let Some(sector) = self.store.failing(request.kind, extent(&request)) {
             open.failure = Some(Failure::Medium { sector });
         }
         let bytes = buffer(&request, payload);

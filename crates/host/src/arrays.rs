@@ -5,6 +5,7 @@ use crate::journal::{Entry, Journal, JournalError, Kind, Undo};
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::Errno;
 use rustix::ioctl::{NoArg, Opcode, ioctl};
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -58,6 +59,19 @@ impl Drop for Array {
         // If it cannot be stopped, it stays in the journal.
         let _ = self.end();
     }
+}
+
+/// How many sectors differed between the copies of an array when it was last scrubbed.
+pub fn different_sectors(device: &Path) -> Result<u64, String> {
+    let node = device.canonicalize();
+    let node = node.map_err(|error| format!("{}: {error}", device.display()))?;
+    let name = node.file_name().unwrap_or_default();
+    let file = Path::new("/sys/block").join(name).join("md/mismatch_cnt");
+    let text = fs::read_to_string(&file);
+    let text = text.map_err(|error| format!("{}: {error}", file.display()))?;
+    text.trim()
+        .parse()
+        .map_err(|_| format!("{}: {text:?} is no number", file.display()))
 }
 
 /// Stops an array; whether there was one.

@@ -29,6 +29,8 @@ pub(crate) enum Command {
     Recover {
         /// Repair it before the mount, instead of the checks of a boot.
         repair: bool,
+        /// The number of a disk that failed, and without which it is mounted.
+        without: Option<usize>,
         /// Also mount it again, and delete and create its files.
         thorough: bool,
         /// Also try what a user of the disk does.

@@ -29,17 +29,31 @@ pub enum DiskFault {
     ReadError,
     /// One read of a sector fails.
     TransientReadError,
+    /// A disk of several fails all requests.
+    DeadDisk,
+    /// A disk of several fails all requests from some moment on, while it is in use.
+    DyingDisk,
+    /// A disk of several has none of the writes since some moment.
+    OldDisk,
 }
 
 impl DiskFault {
-    /// All of them.
-    pub const ALL: [Self; 5] = [
+    /// Those of a sector or of a write.
+    pub const OF_SECTORS: [Self; 5] = [
         Self::BitFlip,
         Self::LostWrite,
         Self::MisdirectedWrite,
         Self::ReadError,
         Self::TransientReadError,
     ];
+
+    /// Those of a whole disk.
+    pub const OF_DISKS: [Self; 3] = [Self::DeadDisk, Self::DyingDisk, Self::OldDisk];
+
+    /// Whether a disk is gone.
+    pub fn is_loss_of_disk(self) -> bool {
+        matches!(self, Self::DeadDisk | Self::DyingDisk)
+    }
 
     /// Its name.
     pub fn name(self) -> &'static str {
@@ -49,6 +63,9 @@ impl DiskFault {
             Self::MisdirectedWrite => "misdirected write",
             Self::ReadError => "read error",
             Self::TransientReadError => "transient read error",
+            Self::DeadDisk => "dead disk",
+            Self::DyingDisk => "disk that dies in use",
+            Self::OldDisk => "disk with old contents",
         }
     }
 }
@@ -83,6 +100,10 @@ pub enum FaultOutcome {
     Error,
     /// It cannot be mounted until the repair program restores all of it.
     Repaired,
+    /// It cannot be mounted until it is mounted as one without the disk. Then everything is right.
+    MountedDegraded,
+    /// Everything is right without the disk.
+    Degraded,
     /// Everything is right. Only the log of the kernel has a message.
     Warning,
     /// Everything is right. Only the checker or a scrub finds the bad block.
@@ -97,7 +118,7 @@ pub enum FaultOutcome {
 
 impl FaultOutcome {
     /// All of them, the worst first.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 16] = [
         Self::WrongData,
         Self::WrongDataLogged,
         Self::Unmountable,
@@ -107,6 +128,8 @@ impl FaultOutcome {
         Self::ReadOnly,
         Self::Error,
         Self::Repaired,
+        Self::MountedDegraded,
+        Self::Degraded,
         Self::Warning,
         Self::FoundByCheck,
         Self::HealedByScrub,
@@ -125,11 +148,13 @@ impl FaultOutcome {
 pub struct InjectedFault {
     /// What the disk did wrong.
     pub fault: DiskFault,
-    /// What the file system keeps in the sector.
-    pub role: BlockRole,
+    /// What the file system keeps in the sector; none if the fault is of a whole disk.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<BlockRole>,
     /// The disk, counted from 0.
     pub disk: u32,
-    /// The sector of 512 bytes; that of a lost or misdirected write is one of those that it wrote.
+    /// The sector of 512 bytes; that of a lost or misdirected write is one of those that it wrote. Of a
+    /// whole disk: the requests until it dies, or the writes that it has.
     pub sector: u64,
     /// The worst that a user sees.
     pub outcome: FaultOutcome,
@@ -139,6 +164,13 @@ pub struct InjectedFault {
     /// The first wrong file, error or message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
+}
+
+impl InjectedFault {
+    /// Whether it concerns blocks other than those of the content of files.
+    pub fn is_of_metadata(&self) -> bool {
+        self.role.is_some_and(|role| role != BlockRole::Data)
+    }
 }
 
 /// The tests of one contender with faulty or full disks.
@@ -230,7 +262,7 @@ impl FaultTestsInfo {
 
 impl FaultTests {
     /// The version of this structure.
-    pub const SCHEMA: u32 = 2;
+    pub const SCHEMA: u32 = 3;
 
     /// Their name in their id, where a run has its suite.
     pub const NAME: &'static str = "lose";

@@ -1,6 +1,7 @@
 //! The outcomes of faults of a disk: a sentence on flipped data for each contender, and a table of
 //! all faults.
 
+use crate::advice::DeadDisks;
 use crate::document::{Block, Cell, Column, Document, Label, Overflow, Row, Section, Table};
 use crate::terms;
 use fsdyno_model::{BlockRole, DiskFault, FaultOutcome, FaultTests, InjectedFault, StopReason};
@@ -15,7 +16,7 @@ pub fn document(tests: &FaultTests, by_role: bool) -> Document {
         .iter()
         .map(|one| one.contender.clone())
         .collect();
-    let roles: BTreeSet<BlockRole> = tests.faults().map(|(_, one)| one.role).collect();
+    let roles: BTreeSet<BlockRole> = tests.faults().filter_map(|(_, one)| one.role).collect();
     let shown = roles
         .into_iter()
         .filter(|role| by_role || *role == BlockRole::Data);
@@ -28,6 +29,10 @@ pub fn document(tests: &FaultTests, by_role: bool) -> Document {
         let metadata = Section::new("metadata", "Faults of metadata").with(metadata);
         vec![Block::Section(data), Block::Section(metadata)]
     };
+    if let Some(of_disks) = of_disks(tests, &names) {
+        let section = Section::new("disks", "Faults of a whole disk");
+        blocks.push(Block::Section(section.with(Block::Table(of_disks))));
+    }
     let seen: BTreeSet<FaultOutcome> = tests.faults().map(|(_, one)| one.outcome).collect();
     let legend: Vec<String> = seen
         .into_iter()
@@ -63,6 +68,30 @@ pub fn untested(tests: &FaultTests) -> Option<Block> {
 
 /// The outcomes of each fault in blocks of each role, a column for each contender.
 fn of_roles(tests: &FaultTests, names: &[String], roles: impl Iterator<Item = BlockRole>) -> Table {
+    let kinds = roles.flat_map(|role| {
+        let faults = DiskFault::OF_SECTORS.into_iter();
+        faults.map(move |fault| (format!("{}: {fault}", role.name()), fault, Some(role)))
+    });
+    by_contender("Outcomes of faults", (tests, names), kinds)
+}
+
+/// The outcomes of each fault of a whole disk, a column for each contender with several; none without
+/// such faults.
+fn of_disks(tests: &FaultTests, names: &[String]) -> Option<Table> {
+    let has = |name: &&String| tests.of(name).any(|one| one.role.is_none());
+    let names: Vec<String> = names.iter().filter(has).cloned().collect();
+    let kinds = DiskFault::OF_DISKS.into_iter();
+    let kinds = kinds.map(|fault| (fault.name().to_owned(), fault, None));
+    let title = "Outcomes of faults of a whole disk";
+    (!names.is_empty()).then(|| by_contender(title, (tests, &names), kinds))
+}
+
+/// The outcomes of some kinds of faults, a column for each contender.
+fn by_contender(
+    title: &str,
+    (tests, names): (&FaultTests, &[String]),
+    kinds: impl Iterator<Item = (String, DiskFault, Option<BlockRole>)>,
+) -> Table {
     let columns = names.iter().map(|name| {
         let name = Label::contender(terms::printable(name));
         Column {
@@ -72,34 +101,29 @@ fn of_roles(tests: &FaultTests, names: &[String], roles: impl Iterator<Item = Bl
     });
     let columns = columns.collect::<Vec<_>>();
     let mut rows = Vec::new();
-    for role in roles {
-        for fault in DiskFault::ALL {
-            let cells = names.iter().map(|name| {
-                let chosen = tests
-                    .of(name)
-                    .filter(|one| one.fault == fault && one.role == role);
-                Some(outcomes(chosen)).filter(|text| !text.is_empty())
-            });
-            let cells: Vec<Option<String>> = cells.collect();
-            if cells.iter().any(Option::is_some) {
-                let cells = cells.into_iter();
-                let cells = cells.map(|text| text.map_or(Cell::Empty, Cell::Text));
-                rows.push(Row::new(
-                    format!("{}: {fault}", role.name()),
-                    cells.collect(),
-                ));
-            }
+    for (title, fault, role) in kinds {
+        let cells = names.iter().map(|name| {
+            let chosen = tests
+                .of(name)
+                .filter(|one| one.fault == fault && one.role == role);
+            Some(outcomes(chosen)).filter(|text| !text.is_empty())
+        });
+        let cells: Vec<Option<String>> = cells.collect();
+        if cells.iter().any(Option::is_some) {
+            let cells = cells.into_iter();
+            let cells = cells.map(|text| text.map_or(Cell::Empty, Cell::Text));
+            rows.push(Row::new(title, cells.collect()));
         }
     }
     Table {
         overflow: Overflow::Split,
-        ..Table::new("Outcomes of faults", "fault", columns, rows)
+        ..Table::new(title, "fault", columns, rows)
     }
 }
 
 /// How often each outcome followed a fault of metadata, a row for each contender.
 fn of_metadata(tests: &FaultTests, names: &[String]) -> Table {
-    let of_metadata = |name| tests.of(name).filter(|one| one.role != BlockRole::Data);
+    let of_metadata = |name| tests.of(name).filter(|one| one.is_of_metadata());
     let seen: BTreeSet<FaultOutcome> = names
         .iter()
         .flat_map(|name| of_metadata(name).map(|one| one.outcome))
@@ -130,7 +154,8 @@ pub fn figures(tests: &FaultTests) -> Table {
     let rows = tests.faults().map(|(contender, one)| {
         let cells = vec![
             Cell::Text(one.fault.name().to_owned()),
-            Cell::Text(one.role.name().to_owned()),
+            one.role
+                .map_or(Cell::Empty, |role| Cell::Text(role.name().to_owned())),
             Cell::Count(one.disk.into()),
             Cell::Count(one.sector),
             Cell::Text(short_name(one.outcome).to_owned()),
@@ -150,7 +175,7 @@ fn lead(tests: &FaultTests, names: &[String]) -> Vec<String> {
     let flips = |name: &str| -> Vec<FaultOutcome> {
         let flipped = tests
             .of(name)
-            .filter(|one| one.fault == DiskFault::BitFlip && one.role == BlockRole::Data);
+            .filter(|one| one.fault == DiskFault::BitFlip && one.role == Some(BlockRole::Data));
         flipped.map(|one| one.outcome).collect()
     };
     for name in names {
@@ -179,7 +204,7 @@ fn lead(tests: &FaultTests, names: &[String]) -> Vec<String> {
     let lost: Vec<String> = names
         .iter()
         .filter_map(|name| {
-            let metadata = tests.of(name).filter(|one| one.role != BlockRole::Data);
+            let metadata = tests.of(name).filter(|one| one.is_of_metadata());
             let metadata: Vec<FaultOutcome> = metadata.map(|one| one.outcome).collect();
             let bad = share(&metadata, FaultOutcome::is_loss)?;
             Some(format!("{} {bad}", terms::printable(name)))
@@ -192,7 +217,37 @@ fn lead(tests: &FaultTests, names: &[String]) -> Vec<String> {
             lost.join("; ")
         ));
     }
+    sentences.extend(names.iter().filter_map(|name| of_lost_disk(tests, name)));
+    sentences.extend(names.iter().filter_map(|name| of_old_disk(tests, name)));
     sentences
+}
+
+/// What a contender did without one of its disks; none if that was not tested.
+fn of_lost_disk(tests: &FaultTests, name: &str) -> Option<String> {
+    let lost = DeadDisks::among(tests.of(name))?;
+    Some(format!("{} {}.", terms::printable(name), lost.describe()))
+}
+
+/// What a contender did with old contents of one of its disks; none if that was not tested.
+fn of_old_disk(tests: &FaultTests, name: &str) -> Option<String> {
+    let old = tests.of(name).filter(|one| one.fault == DiskFault::OldDisk);
+    let outcomes: Vec<FaultOutcome> = old.map(|one| one.outcome).collect();
+    let silent = share(&outcomes, |one| one == FaultOutcome::WrongData);
+    let bad = share(&outcomes, FaultOutcome::is_loss);
+    let name = terms::printable(name);
+    match (silent, bad) {
+        _ if outcomes.is_empty() => None,
+        (Some(silent), _) => Some(format!(
+            "{name} silently returned wrong data with old contents of a disk in {silent} cases."
+        )),
+        (None, Some(bad)) => Some(format!(
+            "{name} lost data with old contents of a disk in {bad} cases."
+        )),
+        (None, None) => Some(format!(
+            "{name} had all data with old contents of a disk in all {} cases.",
+            outcomes.len()
+        )),
+    }
 }
 
 /// `9 of 10 (55-100 %)`; none if there is none.
@@ -234,6 +289,8 @@ fn short_name(outcome: FaultOutcome) -> &'static str {
         FaultOutcome::ReadOnly => "read-only",
         FaultOutcome::Error => "error",
         FaultOutcome::Repaired => "repaired",
+        FaultOutcome::MountedDegraded => "degraded-mount",
+        FaultOutcome::Degraded => "degraded",
         FaultOutcome::Warning => "log",
         FaultOutcome::FoundByCheck => "check",
         FaultOutcome::HealedByScrub => "scrub",
@@ -259,6 +316,8 @@ fn meaning(outcome: FaultOutcome) -> &'static str {
         FaultOutcome::ReadOnly => "became read-only",
         FaultOutcome::Error => "a system call failed, the rest is right",
         FaultOutcome::Repaired => "the repair program restored all",
+        FaultOutcome::MountedDegraded => "works without the disk once mounted as degraded",
+        FaultOutcome::Degraded => "works without the disk",
         FaultOutcome::Warning => "only the kernel log has a message",
         FaultOutcome::FoundByCheck => "only the checker or a scrub finds it",
         FaultOutcome::HealedByScrub => "a scrub restores the block",

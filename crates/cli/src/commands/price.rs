@@ -152,8 +152,12 @@ pub fn price(args: &PriceArgs, path: &Path) -> Result<Code, CliError> {
         output::note(format_args!("fsdyno: then: fsdyno price --run {run}"));
         return Ok(ended.code);
     }
-    print(args, of_file, path, &run)?;
-    Ok(ended.code)
+    let printed = print(args, of_file, path, &run)?;
+    Ok(if ended.code == Code::Ok {
+        printed
+    } else {
+        ended.code
+    })
 }
 
 /// Parses the name of a kind of protections.

@@ -119,6 +119,7 @@ fn paths(tree: &Tree) -> Vec<&str> {
 }
 
 const THOROUGH: RecoveryOptions = RecoveryOptions {
+    without: None,
     thorough: true,
     recorded: true,
     repair: false,

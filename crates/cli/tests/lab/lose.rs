@@ -86,6 +86,52 @@ fn only_checksums_of_data_notice_flipped_data_and_only_a_mirror_repairs_them() {
 }
 
 #[test]
+fn a_mirror_works_without_a_disk_and_a_stripe_does_not() {
+    let name = "a_mirror_works_without_a_disk_and_a_stripe_does_not";
+    let Some(kernel) = lab_kernel(name) else {
+        return;
+    };
+    if !have(&["mkfs.ext4", "mkfs.xfs", "mkfs.btrfs", "mdadm"], name) {
+        return;
+    }
+    let home = Home::new();
+    let contenders = "ext4@mirror2,xfs@mirror2,btrfs@mirror2,ext4@stripe2";
+    let printed = lose(&home, &kernel, &["--fs", contenders, "--draws", "1"]);
+    let tests: Value = serde_json::from_str(&printed.out).expect(&printed.err);
+    let outcome = |contender: &str, fault: &str| -> String {
+        let all = of(&tests, contender);
+        let mut of_disk = all
+            .iter()
+            .filter(|one| one["fault"] == fault && one["role"].is_null());
+        of_disk.next().unwrap()["outcome"]
+            .as_str()
+            .unwrap()
+            .to_owned()
+    };
+    for mirror in ["ext4@mirror2", "xfs@mirror2"] {
+        assert_eq!(outcome(mirror, "dead-disk"), "degraded");
+        assert_eq!(outcome(mirror, "dying-disk"), "degraded");
+        // md gives what a disk returns, and does not compare it with the other one.
+        let flipped = of(&tests, mirror);
+        let flipped = flipped
+            .iter()
+            .filter(|one| one["fault"] == "bit-flip" && one["role"] == "data");
+        assert!(flipped.clone().count() > 0);
+        for one in flipped {
+            assert_eq!(one["outcome"], "wrong-data", "{one}");
+            // A scrub finds that its copies differ.
+            assert_eq!(one["found"], true, "{one}");
+        }
+    }
+    assert_eq!(outcome("btrfs@mirror2", "dead-disk"), "mounted-degraded");
+    assert_eq!(outcome("btrfs@mirror2", "dying-disk"), "degraded");
+    assert_eq!(outcome("ext4@stripe2", "dead-disk"), "unmountable");
+    // Where a mount is refused, it works without the disk: nothing is out of reach.
+    let of_btrfs = of(&tests, "btrfs@mirror2");
+    assert!(of_btrfs.iter().all(|one| one["outcome"] != "unmountable"));
+}
+
+#[test]
 fn a_power_cut_takes_unsynced_work_and_only_xfs_breaks_saves_by_rename() {
     let name = "a_power_cut_takes_unsynced_work_and_only_xfs_breaks_saves_by_rename";
     let Some(kernel) = lab_kernel(name) else {

@@ -4,7 +4,7 @@
 //! base shares its pages.
 
 use super::{SectorSet, Store, pieces};
-use crate::request::SECTOR;
+use crate::request::{Kind, SECTOR};
 use std::collections::HashMap;
 use std::fmt;
 use std::io;
@@ -156,6 +156,9 @@ pub struct Contents {
     unreadable: SectorSet,
     /// Sectors whose next read fails.
     failing_once: SectorSet,
+    /// How many requests are served before all fail; none if that never happens.
+    lives: Option<u64>,
+    requests: u64,
     /// The sectors whose reads are logged; none if all.
     logged: Option<Arc<SectorSet>>,
     read: SectorSet,
@@ -170,6 +173,8 @@ impl Contents {
             delta: Delta::default(),
             unreadable: SectorSet::new(),
             failing_once: SectorSet::new(),
+            lives: None,
+            requests: 0,
             logged: None,
             read: SectorSet::new(),
             reads: Vec::new(),
@@ -196,6 +201,11 @@ impl Contents {
         self.failing_once.insert(sector);
     }
 
+    /// Lets all requests fail after this number.
+    pub fn die_after(&mut self, requests: u64) {
+        self.lives = Some(requests);
+    }
+
     /// Logs only reads of these sectors.
     pub fn log_only(&mut self, sectors: Arc<SectorSet>) {
         self.logged = Some(sectors);
@@ -210,6 +220,11 @@ impl Contents {
     /// The written and discarded sectors.
     pub fn written(&self) -> &SectorSet {
         &self.written
+    }
+
+    /// How many requests there were.
+    pub fn requests(&self) -> u64 {
+        self.requests
     }
 
     pub fn delta(&self) -> &Delta {
@@ -354,8 +369,18 @@ impl Store for Image {
         Ok(())
     }
 
-    fn unreadable(&self, sectors: Range<u64>) -> Option<u64> {
+    fn failing(&self, kind: Kind, sectors: Range<u64>) -> Option<u64> {
         let mut contents = self.contents();
+        contents.requests += 1;
+        if contents
+            .lives
+            .is_some_and(|lives| contents.requests > lives)
+        {
+            return Some(sectors.start);
+        }
+        if kind != Kind::Read {
+            return None;
+        }
         if contents.unreadable.is_empty() && contents.failing_once.is_empty() {
             return None;
         }
@@ -503,11 +528,12 @@ mod tests {
         contents.lose([5]);
         let image = Image::new(Base::unwritten(64 << 10, fill));
         image.replace(contents);
-        assert_eq!(image.unreadable(6..100), None);
-        assert_eq!(image.unreadable(4..8), Some(5));
+        assert_eq!(image.failing(Kind::Read, 6..100), None);
+        assert_eq!(image.failing(Kind::Write, 4..8), None);
+        assert_eq!(image.failing(Kind::Read, 4..8), Some(5));
         assert_eq!(image.contents().reads(), [4, 5, 6, 7]);
         image.clone().write_at(5 * 512, &[0; 512]).unwrap();
-        assert_eq!(image.unreadable(0..8), None);
+        assert_eq!(image.failing(Kind::Read, 0..8), None);
     }
 
     #[test]
@@ -516,8 +542,22 @@ mod tests {
         contents.fail_once(5);
         let image = Image::new(Base::unwritten(64 << 10, fill));
         image.replace(contents);
-        assert_eq!(image.unreadable(6..100), None);
-        assert_eq!(image.unreadable(4..8), Some(5));
-        assert_eq!(image.unreadable(4..8), None);
+        assert_eq!(image.failing(Kind::Read, 6..100), None);
+        assert_eq!(image.failing(Kind::Read, 4..8), Some(5));
+        assert_eq!(image.failing(Kind::Read, 4..8), None);
+    }
+
+    #[test]
+    fn a_disk_that_dies_fails_all_requests_from_then_on() {
+        let mut contents = Contents::of(Base::unwritten(64 << 10, fill));
+        contents.die_after(2);
+        let image = Image::new(Base::unwritten(64 << 10, fill));
+        image.replace(contents);
+        assert_eq!(image.failing(Kind::Read, 6..7), None);
+        assert_eq!(image.failing(Kind::Write, 6..7), None);
+        for kind in [Kind::Write, Kind::Flush, Kind::Discard, Kind::Read] {
+            assert_eq!(image.failing(kind, 6..7), Some(6));
+        }
+        assert_eq!(image.contents().requests(), 6);
     }
 }

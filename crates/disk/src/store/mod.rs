@@ -11,6 +11,7 @@ pub use image::{Base, Contents, Delta, Fill, Image};
 pub use memory::Memory;
 pub use sectors::SectorSet;
 
+use crate::request::Kind;
 use std::io;
 use std::ops::Range;
 
@@ -30,8 +31,9 @@ pub trait Store: Send {
         self.clear(at, length)
     }
 
-    /// The first of these sectors that cannot be read. A read of it fails as on a bad medium.
-    fn unreadable(&self, _sectors: Range<u64>) -> Option<u64> {
+    /// The first of these sectors with which a request of this kind fails as on a bad medium. It is asked
+    /// once for each request, in the order of their submissions.
+    fn failing(&self, _kind: Kind, _sectors: Range<u64>) -> Option<u64> {
         None
     }
 }

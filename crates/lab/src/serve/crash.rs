@@ -5,6 +5,7 @@ use super::{disks, release};
 use crate::messages::{GuestMessage, TimedWork};
 use fsdyno_crash::undone::undone;
 use fsdyno_crash::{Broken, EntryKind, Oracle, Program, Progress, Promises, TimedProgram, Tree};
+use fsdyno_host::arrays;
 use fsdyno_host::command;
 use fsdyno_host::daemons::Running;
 use fsdyno_host::forget;
@@ -17,10 +18,12 @@ use fsdyno_model::{
     Bytes, CancelToken, Consistency, Contender, Daemon, Judgement, Loss, Nanos, Recovery, Step,
     Violation, WorkLoss,
 };
+use fsdyno_recipes::layouts::{self, Array};
 use fsdyno_recipes::{Check, Filesystem};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::slice;
 use std::time::Instant;
 
 /// The maximum number of lost files of a timed program that are described.
@@ -29,29 +32,61 @@ const REPORTED: usize = 5;
 /// The operation in flight, and one whose return was not reported.
 const IN_FLIGHT: u32 = 2;
 
+/// The name of the array of the disks.
+const ARRAY: &str = "tested";
+
 /// The file system under test, on the disks of this guest.
 pub(super) struct TestedFilesystem<'a> {
     pub(super) contender: &'a Contender,
     pub(super) recipe: &'static dyn Filesystem,
-    pub(super) devices: Vec<String>,
+    pub(super) disks: Vec<String>,
+    /// The array of the disks that the file system is on, if it is not on the disks. It is started
+    /// only while it is used: the contents of its disks are replaced meanwhile.
+    array: Option<Array>,
+    /// What the file system is on.
+    devices: Vec<String>,
     pub(super) target: PathBuf,
     journal: Journal,
     /// The daemon of its programs, while it is mounted.
     _daemon: Option<Running>,
 }
 
-/// A mounted file system: by the kernel or by programs.
-pub(super) enum MountedFilesystem {
+/// A mounted file system.
+pub(super) struct MountedFilesystem {
+    mount: Standing,
+    array: Started,
+}
+
+/// What mounted it: the kernel or programs.
+enum Standing {
     Mounted(Mounted),
     Pool(HeldPool),
 }
 
-impl MountedFilesystem {
-    pub(super) fn unmount(self) -> Result<(), String> {
+/// An array that runs, if the file system is on one. It is stopped on drop.
+struct Started(Option<arrays::Array>);
+
+impl Started {
+    fn stop(self) -> Result<(), String> {
+        self.0
+            .map_or(Ok(()), arrays::Array::stop)
+            .map_err(|e| e.to_string())
+    }
+}
+
+impl Standing {
+    fn end(self) -> Result<(), String> {
         match self {
             Self::Mounted(mounted) => mounted.unmount().map_err(|e| e.to_string()),
             Self::Pool(pool) => pool.release().map(drop).map_err(|e| e.to_string()),
         }
+    }
+}
+
+impl MountedFilesystem {
+    pub(super) fn unmount(self) -> Result<(), String> {
+        self.mount.end()?;
+        self.array.stop()
     }
 }
 
@@ -65,7 +100,9 @@ impl<'a> TestedFilesystem<'a> {
             .ok_or_else(|| format!("no file system is called `{}`", contender.filesystem))?;
         let target = place.join("mnt");
         fs::create_dir_all(&target).map_err(|e| format!("mkdir {}: {e}", target.display()))?;
-        let devices = disks(contender);
+        let disks = disks(contender).into_iter();
+        let disks: Vec<String> = disks.map(|disk| disk.display().to_string()).collect();
+        let array = layouts::joined(contender, &disks, ARRAY);
         let journal = Journal::open(&place.join("journal")).map_err(|e| e.to_string())?;
         let mut daemon = recipe.daemon();
         if virtual_time {
@@ -76,7 +113,12 @@ impl<'a> TestedFilesystem<'a> {
         Ok(Self {
             contender,
             recipe,
-            devices: devices.iter().map(|d| d.display().to_string()).collect(),
+            devices: match &array {
+                Some(array) => vec![array.device.clone()],
+                None => disks.clone(),
+            },
+            disks,
+            array,
             target,
             journal,
             _daemon: daemon,
@@ -84,21 +126,57 @@ impl<'a> TestedFilesystem<'a> {
     }
 
     pub(super) fn make(&self) -> Result<(), String> {
+        let started = self.start(|array| &array.join)?;
         let steps = self
             .recipe
             .make_for(self.contender, &self.devices, &self.target);
-        self.carry_out(&steps)?
-            .map_or(Ok(()), MountedFilesystem::unmount)
+        self.carry_out(&steps)?.map_or(Ok(()), Standing::end)?;
+        started.stop()
     }
 
     pub(super) fn mount(&self, contender: &Contender) -> Result<MountedFilesystem, String> {
         let steps = self.recipe.mount(contender, &self.devices, &self.target);
-        self.carry_out(&steps)?
-            .ok_or_else(|| "its recipe mounts nothing".to_owned())
+        self.mount_by(&steps)
+    }
+
+    /// Mounts it without the disk of this number, which failed.
+    pub(super) fn mount_without(&self, disk: usize) -> Result<MountedFilesystem, String> {
+        let mut devices = self.devices.clone();
+        // The recipe leaves out the last one.
+        devices[disk..].rotate_left(1);
+        let steps = self
+            .recipe
+            .mount_degraded(self.contender, &devices, &self.target);
+        self.mount_by(&steps.ok_or("its recipe cannot mount it without a disk")?)
+    }
+
+    fn mount_by(&self, steps: &[Step]) -> Result<MountedFilesystem, String> {
+        let array = self.started()?;
+        let mount = self.carry_out(steps)?;
+        let mount = mount.ok_or("its recipe mounts nothing")?;
+        Ok(MountedFilesystem { mount, array })
+    }
+
+    /// Starts the array of the disks.
+    fn started(&self) -> Result<Started, String> {
+        self.start(|array| slice::from_ref(&array.start))
+    }
+
+    /// Makes or starts the array of the disks by these steps.
+    fn start<'s>(&'s self, steps: impl Fn(&'s Array) -> &'s [Step]) -> Result<Started, String> {
+        let Some(array) = &self.array else {
+            return Ok(Started(None));
+        };
+        let held = arrays::Array::declare(Path::new(&array.device), &self.journal);
+        let held = held.map_err(|e| e.to_string())?;
+        for step in steps(array) {
+            program(step, &[0])?;
+        }
+        Ok(Started(Some(held)))
     }
 
     /// Performs steps of the recipe; returns the mount that they made.
-    fn carry_out(&self, steps: &[Step]) -> Result<Option<MountedFilesystem>, String> {
+    fn carry_out(&self, steps: &[Step]) -> Result<Option<Standing>, String> {
         let mut standing = None;
         for step in steps {
             match step {
@@ -109,17 +187,15 @@ impl<'a> TestedFilesystem<'a> {
                     options,
                 } => {
                     let mounted = mounts::mount(fstype, source, target, options, &self.journal);
-                    standing = Some(MountedFilesystem::Mounted(
-                        mounted.map_err(|e| e.to_string())?,
-                    ));
+                    standing = Some(Standing::Mounted(mounted.map_err(|e| e.to_string())?));
                 }
                 Step::TakePool { pool, .. } => {
                     let held = HeldPool::declare(pool, &self.journal).map_err(|e| e.to_string())?;
                     program(step, &[0])?;
-                    standing = Some(MountedFilesystem::Pool(held));
+                    standing = Some(Standing::Pool(held));
                 }
                 Step::ReleasePool { .. } => {
-                    standing.take().map_or(Ok(()), MountedFilesystem::unmount)?;
+                    standing.take().map_or(Ok(()), Standing::end)?;
                 }
                 other => drop(program(other, &[0])?),
             }
@@ -129,7 +205,13 @@ impl<'a> TestedFilesystem<'a> {
 
     /// Makes the driver forget the devices, whose contents are replaced next.
     pub(super) fn forget(&self) -> Result<(), String> {
-        for device in &self.devices {
+        // An array is gone when it is stopped.
+        let devices = if self.array.is_none() {
+            &self.devices[..]
+        } else {
+            &[]
+        };
+        for device in devices {
             if let Some(forget) = self.recipe.forget(device) {
                 forget::forget(forget.control, forget.request, &forget.argument)
                     .map_err(|error| format!("forget {device}: {error}"))?;
@@ -176,12 +258,23 @@ impl<'a> TestedFilesystem<'a> {
 
     /// Runs the checks of a boot before the mount; returns the last one that corrected anything.
     pub(super) fn boot(&self) -> Result<Option<String>, String> {
-        corrected_by(self.checks_at_boot())
+        if !self.has_checks_at_boot() {
+            return Ok(None);
+        }
+        self.while_started(|| corrected_by(self.checks_at_boot()))?
+    }
+
+    /// Does this on the unmounted file system.
+    fn while_started<T>(&self, work: impl FnOnce() -> T) -> Result<T, String> {
+        let started = self.started()?;
+        let done = work();
+        started.stop()?;
+        Ok(done)
     }
 
     /// Runs the repair program; returns it if it corrected anything.
     pub(super) fn repair(&self) -> Result<Option<String>, String> {
-        corrected_by(self.recipe.repair(&self.devices))
+        self.while_started(|| corrected_by(self.recipe.repair(&self.devices)))?
     }
 
     /// Runs the checker of the unmounted file system. None if it has none; the error is the complaint.
@@ -189,11 +282,30 @@ impl<'a> TestedFilesystem<'a> {
         let check = self
             .recipe
             .check_for(self.contender, &self.devices, &self.target)?;
-        Some(program(&check.step, check.clean).map(drop))
+        let checked = self.while_started(|| program(&check.step, check.clean).map(drop));
+        Some(checked.and_then(|checked| checked))
     }
 
-    /// Reads and repairs all blocks of the mounted file system, if it can; returns the complaint.
+    /// Reads and repairs all blocks of the mounted file system and of its array, if it can; returns the
+    /// complaint.
     pub(super) fn scrub(&self) -> Option<String> {
+        if let Some(array) = self
+            .array
+            .as_ref()
+            .filter(|_| layouts::may_scrub(self.contender))
+        {
+            let scrubbed = array
+                .scrub
+                .iter()
+                .try_for_each(|step| program(step, &[0]).map(drop));
+            let different =
+                scrubbed.and_then(|()| arrays::different_sectors(Path::new(&array.device)));
+            match different {
+                Ok(0) => {}
+                Ok(sectors) => return Some(format!("{sectors} sectors of the copies differ")),
+                Err(why) => return Some(why),
+            }
+        }
         let scrub = self.recipe.scrub(&self.target)?;
         program(&scrub.step, scrub.clean).err()
     }
@@ -209,10 +321,10 @@ impl<'a> TestedFilesystem<'a> {
             Err(refused) => refused,
         };
         recovery.refused = Some(refused.clone());
-        let Some(Check { step, clean }) = self.recipe.repair(&self.devices) else {
+        if self.recipe.repair(&self.devices).is_none() {
             return Err(format!("{refused}; nothing repairs it as a routine"));
-        };
-        program(&step, clean)?;
+        }
+        self.repair()?;
         self.mount(self.contender)
     }
 }

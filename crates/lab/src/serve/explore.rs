@@ -114,6 +114,7 @@ impl Line {
             } => self.execute(tested, prepare.as_deref(), &shell, frozen),
             Command::Recover {
                 repair,
+                without,
                 thorough,
                 trial,
                 kept,
@@ -127,7 +128,10 @@ impl Line {
                 let mut report = RecoveryReport::default();
                 let kept = thorough.then_some(&kept);
                 let done = match check {
-                    None => self.recover(tested, (repair, trial), kept, &mut report)?,
+                    None => {
+                        let way = (repair, without);
+                        self.recover(tested, way, trial, kept, &mut report)?
+                    }
                     Some(check) => check_application(tested, &check, &mut report)?,
                 };
                 report.stuck = done.and_then(|()| tested.forget()).err();
@@ -232,7 +236,8 @@ impl Line {
     fn recover(
         &mut self,
         tested: &TestedFilesystem<'_>,
-        (repair, trial): (bool, Option<Trial>),
+        (repair, without): (bool, Option<usize>),
+        trial: Option<Trial>,
         kept: Option<&BTreeSet<String>>,
         report: &mut RecoveryReport,
     ) -> io::Result<Result<(), String>> {
@@ -243,7 +248,10 @@ impl Line {
         let ready = self.before_mount(tested, repair)?;
         let mounted = ready.and_then(|corrected_by| {
             report.corrected_by = corrected_by;
-            tested.mount(tested.contender)
+            match without {
+                Some(disk) => tested.mount_without(disk),
+                None => tested.mount(tested.contender),
+            }
         });
         let mounted = match mounted {
             Ok(mounted) => mounted,
@@ -379,7 +387,7 @@ fn prepare(tested: &TestedFilesystem<'_>) -> Result<Tree, String> {
 
 /// Flushes the caches of the disks under test.
 fn flush(tested: &TestedFilesystem<'_>) -> Result<(), String> {
-    for path in &tested.devices {
+    for path in &tested.disks {
         let flushed = File::open(path).and_then(|disk| disk.sync_all());
         flushed.map_err(|error| format!("flush {path}: {error}"))?;
     }

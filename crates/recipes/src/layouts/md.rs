@@ -8,6 +8,8 @@ use fsdyno_model::{Need, Requirement, Step};
 pub struct Array {
     pub device: String,
     pub join: Vec<Step>,
+    /// A step that starts an array that was stopped, also if one of its devices is missing.
+    pub start: Step,
     /// Steps that stop the array and erase its metadata.
     pub part: Vec<Step>,
     /// Steps after which the array works without its last device.
@@ -30,6 +32,23 @@ pub(super) fn requirements(layout: &Layout, level: &str) -> Vec<Requirement> {
         Requirement::new(program, unlocks()),
         Requirement::new(module, unlocks()),
     ]
+}
+
+/// Where the superblock of version 1.2 is on a device, bytes, and its first word
+/// (`include/uapi/linux/raid/md_p.h`).
+const SUPERBLOCK: u64 = 4096;
+const MAGIC: u32 = 0xa92b_4efc;
+
+/// The level of mirrors in it.
+const MIRROR: u32 = 1;
+
+/// The first byte of a device of an array whose devices are copies of each other.
+pub(super) fn copy_start(read: &mut dyn FnMut(u64, &mut [u8])) -> Option<u64> {
+    let mut bytes = [0; 136];
+    read(SUPERBLOCK, &mut bytes);
+    let word = |at: usize| Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
+    let sectors = u64::from_le_bytes(bytes.get(128..136)?.try_into().ok()?);
+    (word(0)? == MAGIC && word(72)? == MIRROR).then_some(sectors.checked_mul(512)?)
 }
 
 /// Creates an array with a unique name.
@@ -58,8 +77,19 @@ pub(super) fn joined(level: &str, devices: &[String], name: &str) -> Array {
     let manage = |words: &[&str]| Step::command(["mdadm", &device].iter().chain(words).copied());
     // It ends when the kernel has nothing more to copy or to compare.
     let wait = Step::command(["mdadm", "--wait", &device]);
+    // All devices are examined: one that cannot be read is left out.
+    let start = [
+        "mdadm",
+        "--assemble",
+        "--quiet",
+        "--run",
+        "--config=partitions",
+    ];
+    let of_name = format!("--name={name}");
+    let start = Step::command(start.into_iter().chain([&*device, &*of_name]));
     Array {
         join: vec![join],
+        start,
         part: vec![stop, forget],
         lose: vec![manage(&["--quiet", "--fail", last, "--remove", last])],
         rebuild: vec![

@@ -83,9 +83,14 @@ pub fn requirements(contender: &Contender) -> Vec<Requirement> {
     below(contender).map_or_else(Vec::new, Layout::requirements)
 }
 
+/// Whether all data of a contender survive the loss of one of its devices.
+pub fn is_redundant(contender: &Contender) -> bool {
+    find(&contender.layout.name).is_some_and(|layout| layout.redundant)
+}
+
 /// Whether a contender works without one of its devices, and fsdyno knows how to replace it.
 pub fn may_degrade(contender: &Contender) -> bool {
-    if !find(&contender.layout.name).is_some_and(|layout| layout.redundant) {
+    if !is_redundant(contender) {
         return false;
     }
     let own = || {
@@ -102,6 +107,15 @@ pub fn may_scrub(contender: &Contender) -> bool {
         Some(array) => array.redundant,
         None => find_fs(&contender.filesystem)
             .is_some_and(|recipe| recipe.scrub(Path::new("")).is_some()),
+    }
+}
+
+/// The first byte of the file system on a device of a contender; none if an array divides it among
+/// its devices.
+pub fn start(contender: &Contender, read: &mut dyn FnMut(u64, &mut [u8])) -> Option<u64> {
+    match below(contender) {
+        Some(_) => md::copy_start(read),
+        None => Some(0),
     }
 }
 

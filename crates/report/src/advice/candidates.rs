@@ -1,6 +1,6 @@
 //! The measured contenders of a run with the sum of the times of their phases.
 
-use super::{CrashTests, FlippedBits, FullDisks};
+use super::{CrashTests, DeadDisks, FlippedBits, FullDisks};
 use crate::comparison::{Comparisons, Line, Value};
 use crate::figures::summary;
 use crate::terms;
@@ -45,6 +45,8 @@ pub struct Candidate {
     pub crash_tests: Option<CrashTests>,
     /// The results of flipped bits on its disks; null if it was not tested.
     pub flipped_bits: Option<FlippedBits>,
+    /// The results of disks that died; null if none did.
+    pub dead_disks: Option<DeadDisks>,
     /// The results of full disks; null if they were not tested.
     pub full_disks: Option<FullDisks>,
 }
@@ -251,6 +253,7 @@ impl Field {
                     costs: None,
                     crash_tests: None,
                     flipped_bits: None,
+                    dead_disks: None,
                     full_disks: None,
                 });
             }

@@ -194,6 +194,15 @@ fn lead(advice: &Recommendation) -> String {
         }
         None => {}
     }
+    match best.dead_disks {
+        Some(disks) => {
+            let _ = write!(text, " It {}.", disks.describe());
+        }
+        None if advice.dead_disk => {
+            let _ = write!(text, " {} was not tested with dead disks.", best.label);
+        }
+        None => {}
+    }
     if let Some(full) = &best.full_disks {
         let _ = write!(text, " On a full disk: {}.", full.describe());
     }
@@ -492,7 +501,9 @@ fn commands(advice: &Recommendation) -> Option<Block> {
             "fsdyno crash{of} --fs {filesystem}   # it is not tested"
         ));
     }
-    if advice.bitrot && best.flipped_bits.is_none() {
+    let is_untested = (advice.bitrot && best.flipped_bits.is_none())
+        || (advice.dead_disk && best.dead_disks.is_none());
+    if is_untested {
         let label = &best.label;
         lines.push(format!("fsdyno lose --fs '{label}'   # it is not tested"));
     }

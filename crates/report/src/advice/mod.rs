@@ -12,7 +12,7 @@ mod validation;
 pub use candidates::{Candidate, Dropped, PhaseTime};
 pub use document::{ROWS, document, figures};
 pub use robustness::{ChoiceInVariant, RobustChoice};
-pub use safety::{CrashTests, FlippedBits, FullDisks};
+pub use safety::{CrashTests, DeadDisks, FlippedBits, FullDisks};
 pub use sizes::SizeOfWork;
 pub use validation::{Departure, Pair, Validation};
 
@@ -51,6 +51,8 @@ pub struct Question<'a> {
     pub fault_tests: &'a [FaultTests],
     /// Whether no flipped bit may give wrong data.
     pub bitrot: bool,
+    /// Whether the loss of a disk may lose nothing.
+    pub dead_disk: bool,
     /// The file systems that were not measured, with the reason.
     pub dropped: Vec<Dropped>,
     /// The measured options.
@@ -148,6 +150,10 @@ pub struct VariantNote {
 /// The file system to choose for some work, with the reasons.
 #[derive(Debug, Clone, JsonSchema, Serialize)]
 #[schemars(rename = "AdviceReport")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent facts about the question and its figures"
+)]
 pub struct Recommendation {
     /// The version of this structure.
     #[schemars(extend("const" = Recommendation::SCHEMA))]
@@ -189,6 +195,8 @@ pub struct Recommendation {
     pub candidates: Vec<Candidate>,
     /// Whether no flipped bit on a disk may give wrong data.
     pub bitrot: bool,
+    /// Whether the loss of a disk may lose nothing.
+    pub dead_disk: bool,
     /// The measured options.
     pub options: Vec<VariantNote>,
     /// Contenders with options that the time budget left out.
@@ -316,24 +324,15 @@ impl Recommendation {
             unmeasured += others.unmeasured;
         }
         dropped.dedup();
-        for one in &mut candidates {
-            one.costs = costs_of(&one.planned, question.options);
-            let kernel = question.kernel_of(&one.planned);
-            let application = question.application.as_ref();
-            one.crash_tests =
-                CrashTests::of(&one.planned, kernel, question.explorations, application);
-            one.flipped_bits = FlippedBits::of(&one.planned, kernel, question.fault_tests);
-            one.full_disks = FullDisks::of(&one.planned, kernel, question.fault_tests);
-            // A contender with unsafe options is one if the user named it.
-            let mut named = question.defaults.run.plan.contenders.iter();
-            one.eligible &=
-                one.costs.is_none() || named.any(|other| other.label == one.planned.label);
-        }
+        add_tests(&mut candidates, question);
         if let Some(class) = question.safety {
             dropped.extend(require(class, &mut candidates));
         }
         if question.bitrot {
             dropped.extend(require_right_data(&mut candidates));
+        }
+        if question.dead_disk {
+            dropped.extend(require_redundancy(&mut candidates));
         }
         let mut choice = Choice::of(&field, &candidates, question);
         if let Some(choice) = &choice {
@@ -390,6 +389,7 @@ impl Recommendation {
             choice,
             options: question.options.to_vec(),
             bitrot: question.bitrot,
+            dead_disk: question.dead_disk,
             left_out: question
                 .left_out
                 .iter()
@@ -403,6 +403,22 @@ impl Recommendation {
                 .validated
                 .map(|measured| Validation::of(question.defaults, measured)),
         }
+    }
+}
+
+/// Adds what tests found about the contenders, and what their options cost.
+fn add_tests(candidates: &mut [Candidate], question: &Question<'_>) {
+    for one in candidates {
+        one.costs = costs_of(&one.planned, question.options);
+        let kernel = question.kernel_of(&one.planned);
+        let application = question.application.as_ref();
+        one.crash_tests = CrashTests::of(&one.planned, kernel, question.explorations, application);
+        one.flipped_bits = FlippedBits::of(&one.planned, kernel, question.fault_tests);
+        one.dead_disks = DeadDisks::of(&one.planned, kernel, question.fault_tests);
+        one.full_disks = FullDisks::of(&one.planned, kernel, question.fault_tests);
+        // A contender with unsafe options is one if the user named it.
+        let mut named = question.defaults.run.plan.contenders.iter();
+        one.eligible &= one.costs.is_none() || named.any(|other| other.label == one.planned.label);
     }
 }
 
@@ -444,17 +460,36 @@ fn require(class: StateClass, candidates: &mut [Candidate]) -> Vec<Dropped> {
 /// none was. Returns the reasons.
 fn require_right_data(candidates: &mut [Candidate]) -> Vec<Dropped> {
     let is_any_tested = candidates.iter().any(|one| one.flipped_bits.is_some());
+    drop_those(candidates, |one| match one.flipped_bits {
+        Some(bits) => (bits.wrong > 0).then(|| bits.describe()),
+        None => is_any_tested.then(|| {
+            "it was not tested with flipped bits, this kernel and these options".to_owned()
+        }),
+    })
+}
+
+/// Drops the contenders that failed without a disk, and those that were not tested, unless none was.
+/// Returns the reasons.
+fn require_redundancy(candidates: &mut [Candidate]) -> Vec<Dropped> {
+    let is_any_tested = candidates.iter().any(|one| one.dead_disks.is_some());
+    drop_those(candidates, |one| match one.dead_disks {
+        Some(disks) => (disks.failed > 0).then(|| disks.describe()),
+        None => is_any_tested
+            .then(|| "it was not tested with dead disks, this kernel and these options".to_owned()),
+    })
+}
+
+/// Drops the contenders that have a reason. Returns the reasons.
+fn drop_those(
+    candidates: &mut [Candidate],
+    reason: impl Fn(&Candidate) -> Option<String>,
+) -> Vec<Dropped> {
     let mut dropped = Vec::new();
     for one in candidates {
-        let why = match one.flipped_bits {
-            Some(bits) if bits.wrong > 0 => bits.describe(),
-            None if is_any_tested => {
-                "it was not tested with flipped bits, this kernel and these options".to_owned()
-            }
-            Some(_) | None => continue,
-        };
-        dropped.push(Dropped::new(&one.label, why));
-        one.eligible = false;
+        if let Some(why) = reason(one) {
+            dropped.push(Dropped::new(&one.label, why));
+            one.eligible = false;
+        }
     }
     dropped
 }

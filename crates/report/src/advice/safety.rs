@@ -203,13 +203,8 @@ impl FlippedBits {
         kernel: Option<&str>,
         tests: &[FaultTests],
     ) -> Option<Self> {
-        let mut flips: Vec<&InjectedFault> = Vec::new();
-        for fault in tests_of(contender, kernel, tests).flat_map(|test| &test.faults) {
-            // A test with the same seed again is no other test.
-            if fault.fault == DiskFault::BitFlip && !flips.contains(&fault) {
-                flips.push(fault);
-            }
-        }
+        let is_flip = |one: &&InjectedFault| one.fault == DiskFault::BitFlip;
+        let flips = distinct(faults_of(contender, kernel, tests).filter(is_flip));
         let count = |wanted: &[FaultOutcome]| {
             let found = flips.iter().filter(|one| wanted.contains(&one.outcome));
             found.count()
@@ -232,6 +227,70 @@ impl FlippedBits {
             self.wrong, self.silent
         )
     }
+}
+
+/// The results of disks of a contender that died.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize)]
+pub struct DeadDisks {
+    /// How many disks died, one in each test.
+    pub died: usize,
+    /// After how many of them a file was wrong, gone or out of reach, no file could be made, or the
+    /// kernel stopped.
+    pub failed: usize,
+    /// After how many of them it worked only once it was mounted as degraded.
+    pub mounted_degraded: usize,
+}
+
+impl DeadDisks {
+    /// The results of a contender, as those of flipped bits.
+    pub(super) fn of(
+        contender: &Contender,
+        kernel: Option<&str>,
+        tests: &[FaultTests],
+    ) -> Option<Self> {
+        Self::among(faults_of(contender, kernel, tests))
+    }
+
+    /// The results among all faults of a contender; none if none of its disks died.
+    pub(crate) fn among<'f>(faults: impl Iterator<Item = &'f InjectedFault>) -> Option<Self> {
+        let died = distinct(faults.filter(|one| one.fault.is_loss_of_disk()));
+        let count = |wanted: &dyn Fn(FaultOutcome) -> bool| {
+            died.iter().filter(|one| wanted(one.outcome)).count()
+        };
+        (!died.is_empty()).then(|| Self {
+            died: died.len(),
+            failed: count(&|one| one <= FaultOutcome::Error),
+            mounted_degraded: count(&|one| one == FaultOutcome::MountedDegraded),
+        })
+    }
+
+    /// `works without one of its disks (20 of 20 tests, 10 of them once mounted as degraded)`.
+    pub(crate) fn describe(self) -> String {
+        let Self {
+            died,
+            failed,
+            mounted_degraded,
+        } = self;
+        if failed > 0 {
+            return format!("fails without one of its disks ({failed} of {died} tests)");
+        }
+        let by_hand = match mounted_degraded {
+            0 => String::new(),
+            n => format!(", {n} of them once mounted as degraded"),
+        };
+        format!("works without one of its disks ({died} of {died} tests{by_hand})")
+    }
+}
+
+/// Faults without those of a test with the same seed again, which is no other test.
+fn distinct<'f>(faults: impl Iterator<Item = &'f InjectedFault>) -> Vec<&'f InjectedFault> {
+    let mut all = Vec::new();
+    for fault in faults {
+        if !all.contains(&fault) {
+            all.push(fault);
+        }
+    }
+    all
 }
 
 /// The results of full disks of a contender.
@@ -285,6 +344,15 @@ impl FullDisks {
             _ => format!("{lost}; failed: {}", failed.join(", ")),
         }
     }
+}
+
+/// The faults of those tests.
+fn faults_of<'a>(
+    contender: &'a Contender,
+    kernel: Option<&str>,
+    tests: &'a [FaultTests],
+) -> impl Iterator<Item = &'a InjectedFault> {
+    tests_of(contender, kernel, tests).flat_map(|test| &test.faults)
 }
 
 /// The tests of a contender, with its options and its layout, on a kernel by its name from uname(2).

@@ -28,6 +28,7 @@ pub fn question(set: &ResultSet) -> Question<'_> {
         safety: None,
         fault_tests: &[],
         bitrot: false,
+        dead_disk: false,
         dropped: Vec::new(),
         options: &[],
         left_out: Vec::new(),

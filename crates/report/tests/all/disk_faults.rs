@@ -43,10 +43,14 @@ pub fn tests() -> FaultTests {
             contender: contender.label.clone(),
             guest: "Linux 6.12 (User-mode Linux)".to_owned(),
             faults: vec![
-                fault(DiskFault::BitFlip, BlockRole::Data, flipped),
-                fault(DiskFault::BitFlip, BlockRole::Data, flipped),
-                fault(DiskFault::ReadError, BlockRole::Data, unreadable),
-                fault(DiskFault::LostWrite, BlockRole::Superblock, superblock),
+                fault(DiskFault::BitFlip, Some(BlockRole::Data), flipped),
+                fault(DiskFault::BitFlip, Some(BlockRole::Data), flipped),
+                fault(DiskFault::ReadError, Some(BlockRole::Data), unreadable),
+                fault(
+                    DiskFault::LostWrite,
+                    Some(BlockRole::Superblock),
+                    superblock,
+                ),
             ],
             full: Vec::new(),
         });
@@ -96,7 +100,7 @@ fn tests_that_did_not_end_claim_nothing_of_faults_that_were_not_injected() {
     let mut tests = tests();
     tests.info.stop = Some(StopReason::Interrupted);
     for test in &mut tests.tests {
-        test.faults.retain(|one| one.role != BlockRole::Data);
+        test.faults.retain(|one| one.role != Some(BlockRole::Data));
     }
     let page = render_disk_faults(&tests, Format::Markdown, &wide(80)).unwrap();
     let page = String::from_utf8(page).unwrap();
@@ -119,6 +123,76 @@ fn longer_formats_have_each_role_and_the_figures_each_fault() {
         "{figures}"
     );
     assert!(!figures.contains('\x1b'), "{figures}");
+}
+
+/// Tests in which each disk of a mirror and of a stripe died before and in use, and came back old.
+fn whole_disks() -> FaultTests {
+    let mut tests = tests();
+    let outcomes = [
+        (
+            "ext4@mirror2",
+            [FaultOutcome::Degraded, FaultOutcome::WrongData],
+        ),
+        (
+            "btrfs@mirror2",
+            [FaultOutcome::MountedDegraded, FaultOutcome::Warning],
+        ),
+        (
+            "xfs@stripe2",
+            [FaultOutcome::Unmountable, FaultOutcome::Unmountable],
+        ),
+    ];
+    for ((one, contender), (label, [dead, old])) in tests
+        .tests
+        .iter_mut()
+        .zip(&mut tests.info.contenders)
+        .zip(outcomes)
+    {
+        let first = one.faults[0].clone();
+        let of_disk = |fault, disk, outcome| InjectedFault {
+            fault,
+            role: None,
+            disk,
+            outcome,
+            ..first.clone()
+        };
+        one.faults.extend([
+            of_disk(DiskFault::DeadDisk, 0, dead),
+            of_disk(DiskFault::DeadDisk, 1, dead),
+            of_disk(DiskFault::DyingDisk, 1, FaultOutcome::Degraded),
+            of_disk(DiskFault::OldDisk, 1, old),
+        ]);
+        one.contender = label.to_owned();
+        label.clone_into(&mut contender.label);
+    }
+    tests
+}
+
+#[test]
+fn what_works_without_a_disk_is_said_and_a_lost_disk_is_no_metadata() {
+    let tests = whole_disks();
+    let page = render_disk_faults(&tests, Format::Terminal, &wide(80)).unwrap();
+    let page = String::from_utf8(page).unwrap();
+    let page: Vec<&str> = page.split_whitespace().collect();
+    let page = page.join(" ");
+    for said in [
+        "ext4@mirror2 works without one of its disks (3 of 3 tests).",
+        "btrfs@mirror2 works without one of its disks (3 of 3 tests, 2 of them once mounted as degraded).",
+        "xfs@stripe2 fails without one of its disks (2 of 3 tests).",
+        "ext4@mirror2 silently returned wrong data with old contents of a disk in 1 of 1",
+        "btrfs@mirror2 had all data with old contents of a disk in all 1 cases.",
+        "xfs@stripe2 lost data with old contents of a disk in 1 of 1",
+        "dead disk degraded 2 degraded-mount 2 unmountable 2",
+        "the kernel stopped: btrfs@mirror2 1 of 1",
+    ] {
+        assert!(page.contains(said), "{said}: {page}");
+    }
+    let figures = render_disk_faults(&tests, Format::Csv, &wide(80)).unwrap();
+    let figures = String::from_utf8(figures).unwrap();
+    assert!(
+        figures.contains("\next4@mirror2,dead disk,,0,128,degraded,"),
+        "{figures}"
+    );
 }
 
 /// A life in which these actions fail.

@@ -5,9 +5,9 @@ use crate::advice::question;
 use crate::explored;
 use crate::fixture::one_phase;
 use fsdyno_model::{
-    ActionOutcome, ClassCount, Contender, Exploration, FaultOutcome, FaultTest, FaultTests,
-    FullAction, FullDisk, InjectedFault, ResultSet, Score, StateClass, StateCounts, Warning,
-    WarningKind,
+    ActionOutcome, ClassCount, Contender, DiskFault, Exploration, FaultOutcome, FaultTest,
+    FaultTests, FullAction, FullDisk, InjectedFault, ResultSet, Score, StateClass, StateCounts,
+    Warning, WarningKind,
 };
 use fsdyno_report::advice::{Dropped, Question, Recommendation, VariantNote};
 use fsdyno_report::{Format, Options, render_advice};
@@ -185,6 +185,45 @@ fn flipped(set: &ResultSet, outcomes: &[(&str, FaultOutcome)]) -> FaultTests {
         })
         .collect();
     tests
+}
+
+#[test]
+fn which_file_system_must_work_without_a_disk_if_the_fastest_does_not() {
+    let set = figures(&[("ext4", 600), ("btrfs", 1000), ("xfs", 700)]);
+    // Flipped bits are no dead disks.
+    let tests = [flipped(&set, &[("ext4", FaultOutcome::Error)])];
+    let advice = Recommendation::of(&Question {
+        fault_tests: &tests,
+        dead_disk: true,
+        ..question(&set)
+    });
+    let stated = [
+        "ext4 was not tested with dead disks.",
+        "fsdyno lose --fs 'ext4'",
+    ];
+    check(&advice, &["ext4"], &stated, &[]);
+    let mut died = flipped(
+        &set,
+        &[
+            ("ext4", FaultOutcome::Error),
+            ("btrfs", FaultOutcome::Degraded),
+        ],
+    );
+    for fault in died.tests.iter_mut().flat_map(|test| &mut test.faults) {
+        (fault.fault, fault.role) = (DiskFault::DyingDisk, None);
+    }
+    let died = [died];
+    let advice = Recommendation::of(&Question {
+        fault_tests: &died,
+        dead_disk: true,
+        ..question(&set)
+    });
+    let stated = [
+        "It works without one of its disks (1 of 1 tests).",
+        "fails without one of its disks (1 of 1 tests)",
+        "not tested with dead disks",
+    ];
+    check(&advice, &["btrfs"], &stated, &["Choose ext4", "Choose xfs"]);
 }
 
 #[test]

@@ -28,6 +28,8 @@ pub(super) struct FaultyDisk {
 enum Fails {
     Once,
     UntilWritten,
+    /// All requests to the disk fail after this number.
+    After(u64),
 }
 
 /// Draws different faults in these places.
@@ -61,6 +63,50 @@ pub(super) fn draw(
 fn pick(places: &[Place], random: &mut Random) -> Option<Place> {
     let at = usize::try_from(random.below(places.len() as u64)).unwrap_or_default();
     places.get(at).copied()
+}
+
+/// Draws different faults of whole disks, of which each served this number of requests: of each the
+/// number of requests until it dies, or of the writes that it has.
+pub(super) fn draw_disks(
+    (media, requests): (&[Medium], &[u64]),
+    fault: DiskFault,
+    (seed, count): (Seed, u32),
+) -> Vec<(u64, FaultyDisk)> {
+    let mut drawn: Vec<(u64, FaultyDisk)> = Vec::new();
+    for attempt in 0..count.saturating_mul(ATTEMPTS) {
+        if drawn.len() >= count as usize {
+            break;
+        }
+        let mut random = Random::new(seed.at(attempt.into()).value());
+        let disk = usize::try_from(random.below(media.len() as u64)).unwrap_or_default();
+        let medium = &media[disk];
+        let served = requests.get(disk).copied().unwrap_or_default();
+        let moment = match fault {
+            DiskFault::DyingDisk => 1 + random.below(served.max(1)),
+            DiskFault::OldDisk => random.below(medium.writes.len().max(1) as u64),
+            _ => 0,
+        };
+        let (base, fails) = match fault {
+            DiskFault::OldDisk => (
+                medium.after(usize::try_from(moment).unwrap_or_default()),
+                None,
+            ),
+            _ => (medium.healthy.clone(), Some(Fails::After(moment))),
+        };
+        let sectors = medium.differing(&base);
+        let is_known = |other: &(u64, FaultyDisk)| (other.0, other.1.disk) == (moment, disk);
+        if (fails.is_none() && sectors.is_empty()) || drawn.iter().any(is_known) {
+            continue;
+        }
+        let faulty = FaultyDisk {
+            disk,
+            base,
+            sectors,
+            fails,
+        };
+        drawn.push((moment, faulty));
+    }
+    drawn
 }
 
 /// The identity of a fault: the disk, and the bit, sector or write that it concerns.
@@ -118,6 +164,8 @@ fn inject(
             contents.put(at, bytes);
             ((disk, lost as u64, at), contents.snapshot())
         }
+        // Of no sector.
+        DiskFault::DeadDisk | DiskFault::DyingDisk | DiskFault::OldDisk => return None,
     };
     let sectors = medium.differing(&base);
     // One request can write data and metadata. Its loss would be neither a fault of the one nor of
@@ -166,9 +214,15 @@ impl FaultyDisk {
         match self.fails {
             Some(Fails::Once) => sectors.for_each(|sector| contents.fail_once(sector)),
             Some(Fails::UntilWritten) => contents.lose(sectors),
+            Some(Fails::After(requests)) => contents.die_after(requests),
             None => {}
         }
         contents
+    }
+
+    /// Whether the disk is gone.
+    pub fn is_gone(&self) -> bool {
+        matches!(self.fails, Some(Fails::After(_)))
     }
 
     /// Whether another attempt succeeds.
@@ -178,6 +232,9 @@ impl FaultyDisk {
 
     /// Whether all sectors have the right contents again, or were written and have no wrong byte.
     pub fn is_healed(&self, healthy: &Base, after: &AfterRecovery) -> bool {
+        if self.is_gone() {
+            return false;
+        }
         let now = self.base.with(&after.changes);
         self.sectors.iter().all(|sector| {
             let is_written = after.written.contains(*sector);

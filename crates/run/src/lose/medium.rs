@@ -83,9 +83,18 @@ impl Medium {
 
     /// The contents if this write is lost.
     pub fn without(&self, lost: Option<usize>) -> Base {
+        self.with_writes(|number| Some(number) != lost)
+    }
+
+    /// The contents after this number of writes.
+    pub fn after(&self, writes: usize) -> Base {
+        self.with_writes(|number| number < writes)
+    }
+
+    fn with_writes(&self, has: impl Fn(usize) -> bool) -> Base {
         let mut contents = Contents::of(self.empty.clone());
         let writes = self.writes.iter().enumerate();
-        for (_, write) in writes.filter(|(number, _)| Some(*number) != lost) {
+        for (_, write) in writes.filter(|(number, _)| has(*number)) {
             contents.put(write.sector, &write.bytes());
         }
         contents.snapshot()

@@ -17,6 +17,7 @@ use compare::Comparison;
 use fault::FaultyDisk;
 use fsdyno_crash::Tree;
 use fsdyno_crash::signature::normalised;
+use fsdyno_crash::trace::SECTOR;
 use fsdyno_datasets::seed::Seed;
 use fsdyno_lab::explorer::{
     AfterRecovery, Contents, Examined, ExplorerGuest, RecoveryOptions, RecoveryReport, SectorSet,
@@ -26,9 +27,10 @@ use fsdyno_lab::{GuestLab, GuestLabError};
 use fsdyno_model::{
     BlockRole, Contender, DiskFault, FaultOutcome, FaultTest, InjectedFault, ModelDisk,
 };
-use fsdyno_recipes::Roles;
+use fsdyno_recipes::{Roles, layouts};
 use medium::{Medium, Place};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// The message of the kernel that counts earlier messages of one place.
 const SUPPRESSED: &str = "callbacks suppressed";
@@ -64,6 +66,25 @@ pub fn test(
     }
 }
 
+/// The outcome, whether wrong data are found by a checker, and the first evidence.
+type Judged = (FaultOutcome, bool, Option<String>);
+
+fn injected(
+    (fault, role): (DiskFault, Option<BlockRole>),
+    (faulty, sector): (&FaultyDisk, u64),
+    (outcome, found, detail): Judged,
+) -> InjectedFault {
+    InjectedFault {
+        fault,
+        role,
+        disk: u32::try_from(faulty.disk).unwrap_or(u32::MAX),
+        sector,
+        outcome,
+        found,
+        detail,
+    }
+}
+
 /// Injects faults into the disks of a file system, and judges what follows.
 struct FaultTester<'a> {
     guest: ExplorerGuest<'a>,
@@ -74,11 +95,15 @@ struct FaultTester<'a> {
     tree: Tree,
     /// The sectors of each disk that are written without a fault.
     written: Vec<SectorSet>,
+    /// The requests of each disk without a fault.
+    requests: Vec<u64>,
     /// The messages of the kernel without a fault, without their numbers.
     usual: BTreeSet<String>,
     /// Whether the checker and the scrub find nothing without a fault.
     audits: bool,
     repairs: bool,
+    /// Whether the recipe can mount it without a disk.
+    degrades: bool,
 }
 
 impl<'a> FaultTester<'a> {
@@ -106,7 +131,16 @@ impl<'a> FaultTester<'a> {
         let recipe = fsdyno_recipes::find(&contender.filesystem);
         let roles = |medium: &Medium| -> Option<Roles> {
             let mut read = |at: u64, into: &mut [u8]| medium.healthy.read(at, into);
-            recipe.and_then(|recipe| recipe.roles(&mut read))
+            let start = layouts::start(contender, &mut read)?;
+            let mut read = |at: u64, into: &mut [u8]| medium.healthy.read(start + at, into);
+            let roles = recipe?.roles(&mut read)?;
+            let first = start / SECTOR as u64;
+            Some(Arc::new(move |sector: u64, bytes: &[u8]| {
+                // What is before it is of the array.
+                sector
+                    .checked_sub(first)
+                    .map_or(BlockRole::Superblock, |sector| roles(sector, bytes))
+            }))
         };
         // Each disk may carry the structures that name the roles, or only the first one.
         let of_first = media.first().and_then(roles);
@@ -129,9 +163,11 @@ impl<'a> FaultTester<'a> {
             media,
             places,
             tree,
+            requests: disks.iter().map(|disk| disk.requests).collect(),
             written: disks.into_iter().map(|disk| disk.written).collect(),
             usual: usual.map(|line| without_numbers(line)).collect(),
             audits: audit.audit.is_none(),
+            degrades: layouts::below(contender).is_none() && layouts::may_degrade(contender),
             repairs: recipe.is_some_and(|recipe| recipe.repair(&device).is_some()),
         })
     }
@@ -143,19 +179,25 @@ impl<'a> FaultTester<'a> {
         faults: &mut Vec<InjectedFault>,
     ) -> Result<(), LoseError> {
         for (role, places) in self.places.clone() {
-            for fault in DiskFault::ALL {
+            for fault in DiskFault::OF_SECTORS {
                 let seed = Seed::new(seed).part(role.name()).part(fault.name());
                 for (place, faulty) in fault::draw(&self.media, &places, fault, (seed, draws)) {
-                    let (outcome, found, detail) = self.judge(&faulty)?;
-                    faults.push(InjectedFault {
-                        fault,
-                        role,
-                        disk: u32::try_from(place.disk).unwrap_or(u32::MAX),
-                        sector: place.sector,
-                        outcome,
-                        found,
-                        detail,
-                    });
+                    let judged = self.judge(&faulty)?;
+                    faults.push(injected(
+                        (fault, Some(role)),
+                        (&faulty, place.sector),
+                        judged,
+                    ));
+                }
+            }
+        }
+        if self.media.len() > 1 {
+            for fault in DiskFault::OF_DISKS {
+                let seed = Seed::new(seed).part(fault.name());
+                let of_disks = (&*self.media, &*self.requests);
+                for (moment, faulty) in fault::draw_disks(of_disks, fault, (seed, draws)) {
+                    let judged = self.judge(&faulty)?;
+                    faults.push(injected((fault, None), (&faulty, moment), judged));
                 }
             }
         }
@@ -184,12 +226,8 @@ impl<'a> FaultTester<'a> {
         contents.collect()
     }
 
-    /// Lets a guest use a faulty disk: the outcome, whether wrong data are found by a checker, and the
-    /// first evidence.
-    fn judge(
-        &mut self,
-        faulty: &FaultyDisk,
-    ) -> Result<(FaultOutcome, bool, Option<String>), LoseError> {
+    /// Lets a guest use a faulty disk.
+    fn judge(&mut self, faulty: &FaultyDisk) -> Result<Judged, LoseError> {
         let examined = self
             .guest
             .examine(self.contents(faulty), options(Trial::Use))?;
@@ -204,7 +242,7 @@ impl<'a> FaultTester<'a> {
             return Ok((FaultOutcome::Hang, false, Some(why)));
         }
         let Some(tree) = report.tree else {
-            return self.repaired(faulty, report.refused);
+            return self.refused(faulty, report.refused);
         };
         let found = Comparison::of(&self.tree, &tree);
         let message = self.unusual(&report.kernel);
@@ -229,6 +267,9 @@ impl<'a> FaultTester<'a> {
                 }
             }
         }
+        if faulty.is_gone() {
+            return Ok((FaultOutcome::Degraded, false, message));
+        }
         if report.corrected_by.is_some() {
             return Ok((FaultOutcome::Repaired, false, report.corrected_by));
         }
@@ -250,12 +291,56 @@ impl<'a> FaultTester<'a> {
         })
     }
 
+    /// Does what a user can do with a file system that cannot be mounted: mounts it without the faulty
+    /// disk, or else runs the repair program.
+    fn refused(
+        &mut self,
+        faulty: &FaultyDisk,
+        refused: Option<String>,
+    ) -> Result<Judged, LoseError> {
+        if self.degrades && !faulty.fails_once() {
+            let judged = self.without(faulty, refused.clone())?;
+            if judged.0 == FaultOutcome::MountedDegraded {
+                return Ok(judged);
+            }
+        }
+        if faulty.is_gone() {
+            return Ok((FaultOutcome::Unmountable, false, refused));
+        }
+        self.repaired(faulty, refused)
+    }
+
+    fn without(
+        &mut self,
+        faulty: &FaultyDisk,
+        refused: Option<String>,
+    ) -> Result<Judged, LoseError> {
+        let options = RecoveryOptions {
+            without: Some(faulty.disk),
+            ..options(Trial::Use)
+        };
+        let examined = self.guest.examine(self.contents(faulty), options)?;
+        let Some((report, tree)) = examined.end.ok().and_then(|mut report| {
+            let tree = report.tree.take()?;
+            Some((report, tree))
+        }) else {
+            return Ok((FaultOutcome::Unmountable, false, refused));
+        };
+        let found = Comparison::of(&self.tree, &tree);
+        let damage = found.wrong.or(found.error);
+        Ok(match (damage, report.no_new_file) {
+            (Some(damage), _) => (FaultOutcome::Damaged, false, Some(damage)),
+            (None, Some(errno)) => (FaultOutcome::ReadOnly, false, Some(errno)),
+            (None, None) => (FaultOutcome::MountedDegraded, false, refused),
+        })
+    }
+
     /// Runs the repair program of a file system that cannot be mounted.
     fn repaired(
         &mut self,
         faulty: &FaultyDisk,
         refused: Option<String>,
-    ) -> Result<(FaultOutcome, bool, Option<String>), LoseError> {
+    ) -> Result<Judged, LoseError> {
         if faulty.fails_once() {
             return Ok((FaultOutcome::Error, false, refused));
         }

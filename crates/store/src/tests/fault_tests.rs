@@ -14,7 +14,7 @@ fn test(contender: &str, outcome: FaultOutcome) -> FaultTest {
         guest: "Linux 6.12.117".into(),
         faults: vec![InjectedFault {
             fault: DiskFault::BitFlip,
-            role: BlockRole::Data,
+            role: Some(BlockRole::Data),
             disk: 0,
             sector: 4096,
             outcome,

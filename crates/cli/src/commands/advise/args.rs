@@ -122,11 +122,12 @@ pub struct AdviseArgs {
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = feature,
           help_heading = CHOICE)]
     pub needs: Vec<Feature>,
-    /// Only contenders that survive this: power, power=CLASS, bitrot
+    /// Only contenders that survive this: power, power=CLASS, bitrot, disk
     ///
     /// power: crash tests (`fsdyno crash`) up to class C2, or CLASS (C0 to C4), without a finding.
-    /// bitrot: no wrong data after a flipped bit on a disk (`fsdyno lose`). The tests are those in the
-    /// store with this kernel and these options. If no contender was tested, none is dropped.
+    /// bitrot: no wrong data after a flipped bit on a disk (`fsdyno lose`). disk: mirrors and parity that
+    /// work without a disk (`fsdyno lose`); by default file systems on two mirrored disks. The tests are
+    /// those in the store with this kernel and these options. If no contender was tested, none is dropped.
     #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = CHOICE)]
     #[serde(default)]
     pub survive: Vec<Survival>,
@@ -177,7 +178,7 @@ impl AdviseArgs {
     pub fn safety(&self) -> Option<StateClass> {
         let classes = self.survive.iter().filter_map(|one| match one {
             Survival::Power(class) => Some(*class),
-            Survival::Bitrot => None,
+            Survival::Bitrot | Survival::Disk => None,
         });
         classes.max()
     }
@@ -220,11 +221,13 @@ pub enum Survival {
     Power(StateClass),
     /// A flipped bit on a disk.
     Bitrot,
+    /// The loss of a disk.
+    Disk,
 }
 
 impl Survival {
     /// The words for it.
-    pub const WORDS: [&str; 2] = ["power", "bitrot"];
+    pub const WORDS: [&str; 3] = ["power", "bitrot", "disk"];
 }
 
 impl FromStr for Survival {
@@ -234,6 +237,7 @@ impl FromStr for Survival {
         match text.split_once('=') {
             None if text == "power" => Ok(Self::Power(StateClass::C2)),
             None if text == "bitrot" => Ok(Self::Bitrot),
+            None if text == "disk" => Ok(Self::Disk),
             Some(("power", class)) => {
                 let mut all = CLASSES.into_iter();
                 let known = all.find(|one| one.name().eq_ignore_ascii_case(class));

@@ -29,8 +29,8 @@ pub fn advice(args: &AdviseArgs, store: &Path) -> Result<Option<Recommendation>,
         return Ok(None);
     };
     let table = FeatureTable::read().map_err(CliError::failure)?;
-    let (kept, mut dropped) = candidates(&table, args, &|filesystem| {
-        let recipe = recipes::find(filesystem)?;
+    let (kept, mut dropped) = candidates(&table, args, &|contender| {
+        let recipe = recipes::find(&contender.filesystem)?;
         let unnamed = args.fs.is_none();
         unnamed.then(|| not_advisable(recipe, true)).flatten()
     })?;
@@ -176,6 +176,7 @@ fn recommend(
         safety: None,
         fault_tests: &fault_tests,
         bitrot: false,
+        dead_disk: false,
         dropped,
         options: &[],
         left_out: Vec::new(),

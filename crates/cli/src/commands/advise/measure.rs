@@ -17,7 +17,6 @@ use fsdyno_load::programs::app;
 use fsdyno_model::{
     AdviceOf, CancelToken, Contender, LabChoice, Nanos, Plan, ResultSet, StopReason,
 };
-use fsdyno_recipes as recipes;
 use fsdyno_report::advice::{DeviceFit, Recommendation, contending};
 use fsdyno_run::RunOptions;
 use fsdyno_store::Store;
@@ -436,10 +435,8 @@ impl<'a> Measurer<'a> {
 /// The contenders that run on this machine without a guest: at least two.
 fn on_this_machine(contenders: &[Contender]) -> Result<Vec<Contender>, CliError> {
     let contenders = contenders.iter().cloned();
-    let (here, missing): (Vec<Contender>, Vec<Contender>) = contenders.partition(|contender| {
-        let recipe = recipes::find(&contender.filesystem);
-        recipe.is_some_and(|recipe| unavailable(recipe, false).is_none())
-    });
+    let (here, missing): (Vec<Contender>, Vec<Contender>) =
+        contenders.partition(|contender| unavailable(contender, false).is_none());
     if here.len() < 2 {
         return Err(CliError::new(
             Code::Missing,

@@ -25,7 +25,7 @@ use fsdyno_model::{
     CancelToken, Contender, ContenderSpec, Exploration, FaultTests, FilesystemKind, PhasePlan,
     Plan, ResultSet,
 };
-use fsdyno_recipes as recipes;
+use fsdyno_recipes::{self as recipes, layouts};
 use fsdyno_report::advice::{
     Application, Dropped, Question, Recommendation, VariantNote, best_two,
 };
@@ -83,11 +83,11 @@ fn ask(
             "--validate: without the lab kernel there is no prediction. Run fsdyno lab setup",
         ));
     }
-    let (contenders, dropped) = candidates(&table, args, &|filesystem| {
-        let recipe = recipes::find(filesystem)?;
+    let (contenders, dropped) = candidates(&table, args, &|contender| {
+        let recipe = recipes::find(&contender.filesystem)?;
         let unnamed = args.fs.is_none();
         let why = unnamed.then(|| not_advisable(recipe, in_guest)).flatten();
-        why.or_else(|| unavailable(recipe, in_guest))
+        why.or_else(|| unavailable(contender, in_guest))
     })?;
     let mut question = AdviceQuestion {
         args: args.clone(),
@@ -173,6 +173,7 @@ fn conclude(measurer: &Measurer<'_>, store: &Path) -> Result<Recommendation, Cli
         safety: question.args.safety(),
         fault_tests: &fault_tests,
         bitrot: question.args.survive.contains(&Survival::Bitrot),
+        dead_disk: question.args.survive.contains(&Survival::Disk),
         dropped: question.dropped.clone(),
         options: &results.notes,
         left_out: results.left_out,
@@ -359,12 +360,19 @@ fn not_advisable(recipe: &dyn recipes::Filesystem, in_guest: bool) -> Option<Str
     Some(format!("{why}. Name it with --fs"))
 }
 
+/// A file system on two disks with the same contents.
+fn mirrored(filesystem: &str) -> Contender {
+    let text = format!("{filesystem}@mirror2");
+    Contender::parse(&text, &recipes::kind_of).unwrap_or_else(|_| Contender::plain(filesystem))
+}
+
 /// The contenders to measure, and the dropped ones with the reasons.
 fn candidates(
     table: &FeatureTable,
     args: &AdviseArgs,
-    unavailable: &dyn Fn(&str) -> Option<String>,
+    unavailable: &dyn Fn(&Contender) -> Option<String>,
 ) -> Result<(Vec<Contender>, Vec<Dropped>), CliError> {
+    let survives_disk = args.survive.contains(&Survival::Disk);
     let all: Vec<Contender> = match &args.fs {
         Some(list) => ContenderSpec::parse_list(list, &recipes::kind_of)
             .map_err(|error| CliError::usage(format!("--fs {list}: {error}")))?
@@ -376,7 +384,13 @@ fn candidates(
             .iter()
             .filter(|recipe| recipe.kind() == FilesystemKind::Block)
             .filter(|recipe| !recipes::fs::bsd_only(**recipe))
-            .map(|recipe| Contender::plain(recipe.name()))
+            .map(|recipe| {
+                if survives_disk {
+                    mirrored(recipe.name())
+                } else {
+                    Contender::plain(recipe.name())
+                }
+            })
             .collect(),
     };
     let (mut kept, mut dropped) = (Vec::new(), Vec::new());
@@ -386,7 +400,10 @@ fn candidates(
             let names: Vec<&str> = missing.into_iter().map(Feature::name).collect();
             let why = format!("no {}", names.join(", no "));
             dropped.push(Dropped::new(&contender.label, why));
-        } else if let Some(why) = unavailable(&contender.filesystem) {
+        } else if survives_disk && !layouts::is_redundant(&contender) {
+            let why = "its files are gone with a disk";
+            dropped.push(Dropped::new(&contender.label, why));
+        } else if let Some(why) = unavailable(&contender) {
             dropped.push(Dropped::new(&contender.label, why));
         } else {
             kept.push(contender);

@@ -19,7 +19,8 @@ fn names(contenders: &[Contender]) -> Vec<&str> {
 fn contenders_without_a_need_or_without_programs_are_dropped_with_the_reason() {
     let table = FeatureTable::read().unwrap();
     let args = parsed(&["--fs", "ext4,xfs,btrfs", "--needs", "shrink"]);
-    let missing = |name: &str| (name == "btrfs").then(|| "mkfs.btrfs is missing".to_owned());
+    let missing =
+        |one: &Contender| (one.label == "btrfs").then(|| "mkfs.btrfs is missing".to_owned());
     let (kept, dropped) = candidates(&table, &args, &missing).unwrap();
     assert_eq!(names(&kept), ["ext4"]);
     let dropped: Vec<(&str, &str)> = dropped
@@ -32,6 +33,25 @@ fn contenders_without_a_need_or_without_programs_are_dropped_with_the_reason() {
     );
     let (kept, _) = candidates(&table, &parsed(&[]), &|_| None).unwrap();
     assert!(!names(&kept).contains(&"tmpfs"), "{kept:?}");
+}
+
+#[test]
+fn who_must_survive_the_loss_of_a_disk_has_a_mirror_by_default() {
+    let table = FeatureTable::read().unwrap();
+    let args = parsed(&["--survive", "disk"]);
+    let (kept, _) = candidates(&table, &args, &|_| None).unwrap();
+    assert!(kept.iter().all(layouts::is_redundant), "{kept:?}");
+    assert!(names(&kept).contains(&"ext4@mirror2"), "{kept:?}");
+    let args = parsed(&[
+        "--survive",
+        "disk",
+        "--fs",
+        "ext4,xfs@stripe2,btrfs@parity3",
+    ]);
+    let (kept, dropped) = candidates(&table, &args, &|_| None).unwrap();
+    assert_eq!(names(&kept), ["btrfs@parity3"]);
+    assert_eq!(dropped.len(), 2);
+    assert_eq!(dropped[0].why, "its files are gone with a disk");
 }
 
 #[test]

@@ -10,6 +10,7 @@ mod summary;
 pub use args::CrashArgs;
 
 use super::lab::{guest_error, guest_size};
+use crate::catalogue::array_unavailable;
 use crate::exit::{CliError, Code};
 use crate::{output, places};
 use fsdyno_disk::Profile;
@@ -408,14 +409,17 @@ pub(in crate::commands) fn contenders(
         let message = format!("{} is named twice. Name it once", label(twice));
         return Err(CliError::usage(message));
     }
-    let joined = |contender: &Contender| recipes::layouts::below(contender).is_some();
-    match all
+    let mut without_array = all
         .iter()
-        .find(|one| !recipes::on_blocks(one) || joined(one))
-    {
+        .filter_map(|one| Some((one, array_unavailable(one, true)?)));
+    if let Some((contender, why)) = without_array.next() {
+        let message = format!("{}: {why}", contender.label);
+        return Err(CliError::new(Code::Missing, message));
+    }
+    match all.iter().find(|one| !recipes::on_blocks(one)) {
         None => Ok(all),
         Some(contender) => Err(CliError::usage(format!(
-            "{}: this test needs a file system directly on its disks. Name one, for example ext4",
+            "{}: this test needs a file system on disks. Name one, for example ext4",
             contender.label
         ))),
     }

@@ -55,6 +55,8 @@ pub struct RecoveryOptions {
     pub recorded: bool,
     /// Run the repair program of the recipe before the mount, instead of the checks of a boot.
     pub repair: bool,
+    /// Mount it without the disk of this number, which failed.
+    pub without: Option<usize>,
     /// Also try what a user of the disk does.
     pub trial: Option<Trial>,
     /// Only run the check of an application.
@@ -114,7 +116,9 @@ pub struct ExplorerGuest<'a> {
 pub fn disk_size(contender: &Contender) -> Bytes {
     let recipe = fsdyno_recipes::find(&contender.filesystem);
     let smallest = recipe.map_or(Bytes(0), fsdyno_recipes::Filesystem::smallest_bytes);
-    smallest.max(MIN_DISK)
+    // An array uses a part of each disk.
+    let of_array = fsdyno_recipes::layouts::below(contender).map_or(0, |_| MIN_DISK.0);
+    Bytes(smallest.0 + of_array).max(MIN_DISK)
 }
 
 /// The smallest disk: room for the files of a program.
@@ -273,6 +277,7 @@ impl<'a> ExplorerGuest<'a> {
     ) -> Result<Examined, GuestLabError> {
         let command = Command::Recover {
             repair: options.repair,
+            without: options.without,
             thorough: options.thorough,
             trial: options.trial,
             kept: self.kept.clone(),

@@ -66,6 +66,8 @@ pub struct AfterRecovery {
     /// The sectors that were read before they were written, in the order of their first reads.
     pub reads: Vec<u64>,
     pub written: SectorSet,
+    /// The number of requests.
+    pub requests: u64,
     /// The contents, as changes of the base of the given ones.
     pub changes: Delta,
     /// The requests, if they were recorded.
@@ -80,6 +82,7 @@ impl AfterRecovery {
         Self {
             reads: contents.reads().to_vec(),
             written: contents.written().clone(),
+            requests: contents.requests(),
             changes: contents.delta().clone(),
             trace,
         }
