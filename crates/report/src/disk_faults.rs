@@ -50,7 +50,7 @@ pub fn document(tests: &FaultTests, by_role: bool) -> Document {
     );
     blocks.push(Block::Paragraph(scope.into()));
     Document {
-        lead: lead(tests, &names).into_iter().map(Into::into).collect(),
+        lead: sentences(tests).into_iter().map(Into::into).collect(),
         blocks,
         ..Document::new("fsdyno: faults of a disk, and what came of them")
     }
@@ -166,41 +166,18 @@ pub fn figures(tests: &FaultTests) -> Table {
     Table::new("faults", "contender", columns, rows)
 }
 
-/// The answer: which file systems silently return wrong data.
-fn lead(tests: &FaultTests, names: &[String]) -> Vec<String> {
+/// The answer: which file systems silently return wrong data, and what works without a disk.
+pub fn sentences(tests: &FaultTests) -> Vec<String> {
+    let names: Vec<&str> = tests.tests.iter().map(|one| &*one.contender).collect();
     let mut sentences = Vec::new();
     if tests.info.stop != Some(StopReason::Complete) {
         sentences.push("The tests did not end: some faults were not injected.".to_owned());
     }
-    let flips = |name: &str| -> Vec<FaultOutcome> {
-        let flipped = tests
-            .of(name)
-            .filter(|one| one.fault == DiskFault::BitFlip && one.role == Some(BlockRole::Data));
-        flipped.map(|one| one.outcome).collect()
+    let each = |of: &dyn Fn(&str) -> Option<String>| {
+        let all = names.iter().filter_map(|name| Some((*name, of(name)?)));
+        together(all)
     };
-    for name in names {
-        let flipped = flips(name);
-        let silent = share(&flipped, |one| one == FaultOutcome::WrongData);
-        let healed = share(&flipped, |one| {
-            matches!(one, FaultOutcome::Healed | FaultOutcome::HealedByScrub)
-        });
-        let noticed = share(&flipped, |one| {
-            !matches!(one, FaultOutcome::WrongData | FaultOutcome::NoEffect)
-        });
-        let name = terms::printable(name);
-        let what = match (&silent, &healed, &noticed) {
-            (Some(silent), ..) => {
-                format!("silently returned wrong data for {silent} flipped data blocks")
-            }
-            (_, Some(healed), _) => format!("repaired {healed} flipped data blocks"),
-            (_, _, Some(noticed)) => format!("noticed {noticed} flipped data blocks"),
-            (None, None, None) if flipped.is_empty() => {
-                "was not tested with flipped data blocks".to_owned()
-            }
-            (None, None, None) => "noticed no flipped data block".to_owned(),
-        };
-        sentences.push(format!("{name} {what}."));
-    }
+    sentences.extend(each(&|name| Some(of_flipped_data(tests, name))));
     let lost: Vec<String> = names
         .iter()
         .filter_map(|name| {
@@ -217,15 +194,55 @@ fn lead(tests: &FaultTests, names: &[String]) -> Vec<String> {
             lost.join("; ")
         ));
     }
-    sentences.extend(names.iter().filter_map(|name| of_lost_disk(tests, name)));
-    sentences.extend(names.iter().filter_map(|name| of_old_disk(tests, name)));
+    sentences.extend(each(&|name| {
+        DeadDisks::among(tests.of(name)).map(DeadDisks::describe)
+    }));
+    sentences.extend(each(&|name| of_old_disk(tests, name)));
     sentences
 }
 
-/// What a contender did without one of its disks; none if that was not tested.
-fn of_lost_disk(tests: &FaultTests, name: &str) -> Option<String> {
-    let lost = DeadDisks::among(tests.of(name))?;
-    Some(format!("{} {}.", terms::printable(name), lost.describe()))
+/// A sentence for all contenders that did the same.
+fn together<'n>(all: impl Iterator<Item = (&'n str, String)>) -> Vec<String> {
+    let mut groups: Vec<(String, Vec<String>)> = Vec::new();
+    for (name, did) in all {
+        let name = terms::printable(name);
+        match groups.iter_mut().find(|(other, _)| *other == did) {
+            Some((_, names)) => names.push(name),
+            None => groups.push((did, vec![name])),
+        }
+    }
+    let sentence = |(did, names): (String, Vec<String>)| {
+        let each = if names.len() > 1 { " each" } else { "" };
+        format!("{}{each} {did}.", terms::list(&names))
+    };
+    groups.into_iter().map(sentence).collect()
+}
+
+/// What a contender did with flipped data blocks.
+fn of_flipped_data(tests: &FaultTests, name: &str) -> String {
+    let is_flipped =
+        |one: &&InjectedFault| one.fault == DiskFault::BitFlip && one.role == Some(BlockRole::Data);
+    let flipped: Vec<FaultOutcome> = { tests.of(name).filter(is_flipped) }
+        .map(|one| one.outcome)
+        .collect();
+    let silent = share(&flipped, |one| one == FaultOutcome::WrongData);
+    let healed = share(&flipped, |one| {
+        matches!(one, FaultOutcome::Healed | FaultOutcome::HealedByScrub)
+    });
+    let noticed = share(&flipped, |one| {
+        !matches!(one, FaultOutcome::WrongData | FaultOutcome::NoEffect)
+    });
+    match (silent, healed, noticed) {
+        (Some(silent), ..) => {
+            format!("silently returned wrong data for {silent} flipped data blocks")
+        }
+        (_, Some(healed), _) => format!("repaired {healed} flipped data blocks"),
+        (_, _, Some(noticed)) => format!("noticed {noticed} flipped data blocks"),
+        (None, None, None) if flipped.is_empty() => {
+            "was not tested with flipped data blocks".to_owned()
+        }
+        (None, None, None) => "noticed no flipped data block".to_owned(),
+    }
 }
 
 /// What a contender did with old contents of one of its disks; none if that was not tested.
@@ -234,19 +251,12 @@ fn of_old_disk(tests: &FaultTests, name: &str) -> Option<String> {
     let outcomes: Vec<FaultOutcome> = old.map(|one| one.outcome).collect();
     let silent = share(&outcomes, |one| one == FaultOutcome::WrongData);
     let bad = share(&outcomes, FaultOutcome::is_loss);
-    let name = terms::printable(name);
+    let of = "tests with old contents of a disk";
     match (silent, bad) {
         _ if outcomes.is_empty() => None,
-        (Some(silent), _) => Some(format!(
-            "{name} silently returned wrong data with old contents of a disk in {silent} cases."
-        )),
-        (None, Some(bad)) => Some(format!(
-            "{name} lost data with old contents of a disk in {bad} cases."
-        )),
-        (None, None) => Some(format!(
-            "{name} had all data with old contents of a disk in all {} cases.",
-            outcomes.len()
-        )),
+        (Some(silent), _) => Some(format!("silently returned wrong data in {silent} {of}")),
+        (None, Some(bad)) => Some(format!("lost data in {bad} {of}")),
+        (None, None) => Some(format!("had all data in {} {of}", outcomes.len())),
     }
 }
 

@@ -6,6 +6,7 @@ use fsdyno_model::names::short_hash;
 use fsdyno_model::{LabChoice, suggestion};
 use serde::Deserialize;
 use std::collections::BTreeSet;
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 /// The name of the plan that is shipped.
@@ -27,11 +28,24 @@ pub struct AtlasPlan {
     scale: f64,
     /// The number of draws.
     draws: u32,
+    /// The tests with faulty disks.
+    #[serde(default)]
+    pub faults: Option<FaultsPlan>,
     #[serde(rename = "part")]
     parts: Vec<Part>,
     /// The hash of the file.
     #[serde(skip)]
     pub hash: String,
+}
+
+/// The tests with faulty disks of an atlas (`fsdyno lose`).
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FaultsPlan {
+    /// The contenders in short form.
+    pub contenders: Vec<String>,
+    /// The most faults of each kind in blocks of each role.
+    pub draws: NonZeroU32,
 }
 
 /// A part of an atlas: every work on every disk at every size, with all contenders.

@@ -124,6 +124,65 @@ fn an_atlas_is_built_shown_verified_and_compared() {
     assert!(home.left_in_work().is_empty());
 }
 
+#[test]
+fn tests_with_faulty_disks_of_an_atlas_are_built_verified_and_advise() {
+    let test = "tests_with_faulty_disks_of_an_atlas_are_built_verified_and_advise";
+    let Some(kernel) = lab_kernel(test).filter(|_| have(&["mkfs.ext4", "mkfs.ext3"], test)) else {
+        return;
+    };
+    let home = Home::new();
+    let path = |name: &str| home.path(name).display().to_string();
+    let (plan, file, changed) = (path("plan.toml"), path("a.jsonl"), path("b.jsonl"));
+    let faults = "[faults]\ncontenders = [\"ext4\"]\ndraws = 1\n\n[[part]]";
+    fs::write(&plan, PLAN.replacen("[[part]]", faults, 1)).unwrap();
+    let (kernel, work) = (kernel.display().to_string(), home.work());
+    let work = work.display().to_string();
+    let place = ["--guest-kernel", &kernel, "--work-dir", &work];
+    let atlas = |words: &[&str]| home.fsdyno(&[&["atlas"], words, &place].concat());
+    let built = atlas(&["build", &plan, "-o", &file]);
+    assert_eq!(built.code, Some(0), "{}", built.err);
+    assert!(built.err.contains("ext4 is tested"), "{}", built.err);
+    let whole = fs::read_to_string(&file).unwrap();
+    let names = [&work, &kernel].map(|path| whole.contains(path.as_str()));
+    assert_eq!(names, [false; 2], "a path of this machine is in the file");
+    // The tests in the store are used again.
+    let built = atlas(&["build", &plan, "-o", &file, "--force"]);
+    assert_eq!(built.code, Some(0), "{}", built.err);
+    assert!(!built.err.contains("is tested"), "{}", built.err);
+    assert_eq!(fs::read_to_string(&file).unwrap(), whole);
+
+    let of_file = format!("--atlas={file}");
+    let question = [
+        "advise",
+        "mail",
+        "--disk",
+        "nvme",
+        &of_file,
+        "--survive",
+        "bitrot",
+    ];
+    let advice = home.fsdyno(&question);
+    // ext4 gives wrong data, and ext3 was not tested.
+    assert_eq!(advice.code, Some(1), "{}", advice.err);
+    for said in [
+        "ext3: it was not tested with flipped",
+        "ext4: wrong data after",
+    ] {
+        assert!(advice.out.contains(said), "{said}: {}", advice.out);
+    }
+    let verified = atlas(&["verify", "--atlas", &file, "faults/ext4"]);
+    assert_eq!(verified.code, Some(0), "{}{}", verified.out, verified.err);
+    let (outcome, other) = ("\"outcome\":\"wrong-data\"", "\"outcome\":\"healed\"");
+    fs::write(&changed, whole.replacen(outcome, other, 1)).unwrap();
+    let verified = atlas(&["verify", "--atlas", &changed, "faults"]);
+    assert_eq!(verified.code, Some(1), "{}{}", verified.out, verified.err);
+    assert!(
+        verified.out.contains("DIFFERS  faults/ext4") && verified.out.contains("WrongData here"),
+        "{}",
+        verified.out
+    );
+}
+
 /// Another build of fsdyno measured the shipped file, on another day and perhaps another machine.
 #[test]
 fn a_random_sample_of_the_shipped_atlas_is_equal_here_to_the_nanosecond() {
@@ -163,4 +222,7 @@ fn a_random_sample_of_the_shipped_atlas_is_equal_here_to_the_nanosecond() {
         "{}",
         verified.out
     );
+    let faults = ["atlas", "verify", "faults/ext4"];
+    let verified = home.fsdyno(&[&faults[..], &place, &[&work]].concat());
+    assert_eq!(verified.code, Some(0), "{}{}", verified.out, verified.err);
 }

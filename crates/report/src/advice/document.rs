@@ -1,7 +1,7 @@
 //! The advice as a report: on a terminal it is one screen.
 
 use super::{
-    Candidate, CrashTests, Departure, Effect, Pair, PhaseTime, Recommendation, RunnerUp,
+    Candidate, CrashTests, Departure, Dropped, Effect, Pair, PhaseTime, Recommendation, RunnerUp,
     Validation, robustness, sizes,
 };
 use crate::compare::RunVerdict;
@@ -471,7 +471,14 @@ fn unsafe_options(advice: &Recommendation) -> impl Iterator<Item = (String, Stri
 fn not_recommended(advice: &Recommendation, rows: usize) -> Option<Block> {
     let mut reasons: Vec<(String, String)> = unsafe_options(advice).collect();
     let own = reasons.len();
-    let dropped = advice.dropped.iter();
+    // Those that were measured first: they have figures above.
+    let is_measured = |one: &&Dropped| {
+        let mut candidates = advice.candidates.iter();
+        candidates.any(|candidate| candidate.label == one.name)
+    };
+    let (measured, others): (Vec<&Dropped>, Vec<&Dropped>) =
+        advice.dropped.iter().partition(is_measured);
+    let dropped = measured.into_iter().chain(others);
     let dropped = by_key(dropped.map(|one| (&one.why, one.name.as_str()))).into_iter();
     reasons.extend(dropped.map(|(why, names)| (names.join(", "), why.clone())));
     if reasons.len() > rows {

@@ -264,7 +264,7 @@ impl DeadDisks {
         })
     }
 
-    /// `works without one of its disks (20 of 20 tests, 10 of them once mounted as degraded)`.
+    /// `worked without one of its disks (20 of 20 tests, 10 of them once mounted as degraded)`.
     pub(crate) fn describe(self) -> String {
         let Self {
             died,
@@ -272,21 +272,23 @@ impl DeadDisks {
             mounted_degraded,
         } = self;
         if failed > 0 {
-            return format!("fails without one of its disks ({failed} of {died} tests)");
+            return format!("failed without one of its disks ({failed} of {died} tests)");
         }
         let by_hand = match mounted_degraded {
             0 => String::new(),
             n => format!(", {n} of them once mounted as degraded"),
         };
-        format!("works without one of its disks ({died} of {died} tests{by_hand})")
+        format!("worked without one of its disks ({died} of {died} tests{by_hand})")
     }
 }
 
-/// Faults without those of a test with the same seed again, which is no other test.
+/// Faults without those of a test with the same seed again, which is no other test. The atlas has no
+/// details.
 fn distinct<'f>(faults: impl Iterator<Item = &'f InjectedFault>) -> Vec<&'f InjectedFault> {
-    let mut all = Vec::new();
+    let key = |one: &InjectedFault| (one.fault, one.role, one.disk, one.sector, one.outcome);
+    let mut all: Vec<&InjectedFault> = Vec::new();
     for fault in faults {
-        if !all.contains(&fault) {
+        if all.iter().all(|one| key(one) != key(fault)) {
             all.push(fault);
         }
     }

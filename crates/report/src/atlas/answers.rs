@@ -4,6 +4,7 @@
 use super::{Atlas, Question};
 use crate::advice::{Dropped, Field, amounts};
 use crate::compare::RunVerdict;
+use crate::disk_faults;
 use crate::document::{Block, Cell, Column, Document, Item, Label, Row, Section, Table, Tone};
 use crate::lists::{by_key, unique};
 use crate::terms;
@@ -32,6 +33,8 @@ pub struct AtlasAnswers {
     pub planned: usize,
     /// The answers, in the order of the file.
     pub answers: Vec<Answer>,
+    /// What faulty disks did to its contenders, in sentences.
+    pub faults: Vec<String>,
     /// The option that names the file in commands: ` --atlas FILE`; empty for the shipped atlas.
     #[serde(skip)]
     pub option: String,
@@ -112,6 +115,11 @@ impl Atlas {
             questions: self.questions.len(),
             planned: self.head.planned as usize,
             answers: pairs.into_iter().map(answer).collect(),
+            faults: self
+                .fault_tests()
+                .iter()
+                .flat_map(disk_faults::sentences)
+                .collect(),
             option: String::new(),
         }
     }
@@ -161,6 +169,7 @@ impl AtlasAnswers {
             }
         };
         document.blocks.push(Block::Legend(legend(answers).into()));
+        document.blocks.extend(self.faults());
         let option = &self.option;
         document.blocks.push(Block::paragraph(match answers {
             [one] => format!(
@@ -175,6 +184,14 @@ impl AtlasAnswers {
         }));
         document
     }
+
+    /// What faulty disks did; none if that was not tested.
+    pub(crate) fn faults(&self) -> Option<Block> {
+        let section = Section::new("faults", "Faulty disks");
+        let text = self.faults.join(" ");
+        (!text.is_empty()).then(|| section.with(Block::paragraph(text)).into())
+    }
+
     /// The figures of all answers, for CSV.
     pub fn figures(&self) -> Table {
         let columns = [
@@ -235,6 +252,22 @@ impl Answer {
         }
     }
 
+    /// The contenders that are among the fastest at each size.
+    fn at_all_sizes(&self) -> Vec<String> {
+        let (Some(first), rest) = (self.sizes.first(), self.sizes.iter().skip(1)) else {
+            return Vec::new();
+        };
+        let is_everywhere = |name: &&String| rest.clone().all(|one| one.fastest.contains(name));
+        let mut names: Vec<String> = first
+            .fastest
+            .iter()
+            .filter(is_everywhere)
+            .cloned()
+            .collect();
+        names.sort_unstable();
+        names
+    }
+
     /// The fastest, in a sentence.
     pub(crate) fn sentence(&self) -> String {
         let sizes = self.sizes.iter();
@@ -247,6 +280,13 @@ impl Answer {
                 self.sizes.len()
             ),
             [one] => format!("{} on {}: fastest is {one}.", self.work, self.disk),
+            _ if !self.at_all_sizes().is_empty() => format!(
+                "{} on {}: nothing is faster than {} at any of {} sizes.",
+                self.work,
+                self.disk,
+                terms::joined(&self.at_all_sizes(), "or"),
+                self.sizes.len()
+            ),
             _ => {
                 let each = sizes
                     .clone()
@@ -311,9 +351,12 @@ impl AnswerAtSize {
         format!("{work} on {disk} at size {size}: fastest is {named}.")
     }
 
-    /// The fastest contenders: `xfs`, `xfs = ext4` (equivalent), `xfs or ext4` (not decided).
+    /// The fastest contenders: `xfs`, `ext4 = xfs` (equivalent), `ext4 or xfs` (not decided). Their order
+    /// says nothing.
     pub fn named(&self) -> String {
-        match (&self.fastest[..], self.equivalent) {
+        let mut names = self.fastest.clone();
+        names.sort_unstable();
+        match (&names[..], self.equivalent) {
             ([], _) => "none".to_owned(),
             (several, true) => several.join(" = "),
             (several, false) => terms::joined(several, "or"),

@@ -1,8 +1,9 @@
-//! The file of an atlas: a line of JSON for its head, for each question, and for each cell of the
-//! question before it. Texts of profiles are in the head alone.
+//! The file of an atlas: a line of JSON for its head, for the tests with faulty disks, for each question,
+//! and for each cell of the question before it. Texts of profiles are in the head alone.
 
-use super::{Atlas, AtlasCell, Head, Question};
+use super::{Atlas, AtlasCell, AtlasFaults, Head, Question};
 use fsdyno_model::{Nanos, Plan, Workload};
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fmt::{self, Display};
@@ -22,8 +23,9 @@ const DRAWS: u32 = 1000;
 /// A line of the file.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-enum Line<H, Q, C> {
+enum Line<H, F, Q, C> {
     Atlas(H),
+    Faults(F),
     Question(Q),
     Cell(C),
 }
@@ -52,7 +54,7 @@ impl Atlas {
     /// The text of the file.
     pub fn text(&self) -> String {
         let mut text = String::new();
-        let mut add = |line: &Line<&Head, &Question, &AtlasCell>| {
+        let mut add = |line: &Line<&Head, &AtlasFaults, &Question, &AtlasCell>| {
             // These values are plain data: serialisation cannot fail.
             text += &serde_json::to_string(line).unwrap_or_default();
             text.push('\n');
@@ -63,6 +65,9 @@ impl Atlas {
             cells: u32::try_from(cells).unwrap_or(u32::MAX),
             ..self.head.clone()
         }));
+        if let Some(faults) = &self.faults {
+            add(&Line::Faults(faults));
+        }
         for question in &self.questions {
             add(&Line::Question(&without_profiles(question)));
             question
@@ -82,15 +87,23 @@ impl Atlas {
         let head = head(first).map_err(at(1))?;
         let mut atlas = Self {
             head,
+            faults: None,
             questions: Vec::new(),
         };
         let mut names = BTreeSet::new();
         let mut cells = 0;
         for (number, line) in lines {
-            let line: Line<serde::de::IgnoredAny, Question, AtlasCell> =
+            let line: Line<IgnoredAny, AtlasFaults, Question, AtlasCell> =
                 serde_json::from_str(line).map_err(|error| at(number)(in_line(&error)))?;
             match line {
                 Line::Atlas(_) => return Err(at(number)("a second head".to_owned())),
+                Line::Faults(faults) => {
+                    faults.check().map_err(at(number))?;
+                    if atlas.faults.replace(faults).is_some() {
+                        let why = "a second list of tests with faulty disks";
+                        return Err(at(number)(why.to_owned()));
+                    }
+                }
                 Line::Question(mut question) => {
                     add_profiles(&mut question, &atlas.head).map_err(at(number))?;
                     check_question(&question).map_err(at(number))?;
@@ -159,7 +172,7 @@ fn head(line: &str) -> Result<Head, String> {
         ));
     }
     match serde_json::from_str(line) {
-        Ok(Line::<Head, serde::de::IgnoredAny, serde::de::IgnoredAny>::Atlas(head)) => Ok(head),
+        Ok(Line::<Head, IgnoredAny, IgnoredAny, IgnoredAny>::Atlas(head)) => Ok(head),
         Ok(_) => Err("no head of an atlas".to_owned()),
         Err(error) => Err(in_line(&error)),
     }

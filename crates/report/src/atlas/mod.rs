@@ -9,11 +9,13 @@
 mod answers;
 mod chart;
 mod difference;
+mod faults;
 mod lines;
 
 pub use answers::{Answer, AnswerAtSize, AtlasAnswers, Contended};
 pub(crate) use answers::{legend, list, of_one};
 pub use difference::{AtlasDiff, ChangedAnswer, ChangedFigure, ChangedIdentity, identity};
+pub use faults::AtlasFaults;
 pub use lines::{AtlasError, FORMAT};
 
 use crate::comparison::warnings::is_about_work;
@@ -33,6 +35,8 @@ const SHIPPED: &str = include_str!("../../data/atlas.jsonl");
 #[derive(Debug, Clone, PartialEq)]
 pub struct Atlas {
     pub head: Head,
+    /// The tests with faulty disks.
+    pub faults: Option<AtlasFaults>,
     pub questions: Vec<Question>,
 }
 

@@ -7,11 +7,13 @@ use crate::atlas::{
 };
 use crate::charts::svg::{Appearance, Theme, render as draw};
 use crate::compare::RunVerdict;
+use crate::disk_faults;
 use crate::document::{Block, Column, Document, Label, Row, Section, Table, Text};
 use crate::formats::html;
 use crate::lists;
 use crate::options::{Assets, Options};
 use crate::{ReportError, run_report, terms};
+use fsdyno_model::FaultTests;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
@@ -76,6 +78,7 @@ struct Site {
     works: Vec<String>,
     disks: Vec<String>,
     contenders: Vec<String>,
+    faults: Option<FaultTests>,
     pages: Pages,
 }
 
@@ -114,6 +117,7 @@ impl Site {
             works,
             disks,
             contenders,
+            faults: atlas.fault_tests(),
             pages,
             answers,
         }
@@ -213,7 +217,12 @@ impl Site {
             Row::new(Label::from(name).on_page(page), at_size.cells(one))
         });
         let table = Table::new("Results", "question", columns, rows);
-        let lead = vec![self.summary(contender).into()];
+        let mut lead: Vec<Text> = vec![self.summary(contender).into()];
+        if let Some(tests) = &self.faults {
+            let mut tests = tests.clone();
+            tests.tests.retain(|one| one.contender == *contender);
+            lead.extend(disk_faults::sentences(&tests).into_iter().map(Text::from));
+        }
         self.document(contender, lead, vec![Block::Table(table)])
     }
 
@@ -350,6 +359,10 @@ impl Site {
                     index::text(page, &self.summary(row));
                 }
             });
+        }
+        if !self.answers.faults.is_empty() {
+            let text = html::escape(&self.answers.faults.join(" "));
+            let _ = writeln!(page, "<h2>Faulty disks</h2>\n<p>{text}</p>");
         }
         let _ = writeln!(
             page,

@@ -7,7 +7,7 @@ use fsdyno_model::{
     WarningKind,
 };
 use fsdyno_report::advice::{Question as Asked, Recommendation};
-use fsdyno_report::atlas::{Atlas, AtlasDiff, Head, Question};
+use fsdyno_report::atlas::{Atlas, AtlasDiff, AtlasFaults, Head, Question};
 use fsdyno_report::site::{File, of_atlas};
 use fsdyno_report::{Format, Options, render_atlas, render_atlas_diff};
 
@@ -52,10 +52,16 @@ fn atlas(runs: &[(u32, &ResultSet)]) -> Atlas {
         head.add(set).unwrap();
         questions.push(Question::of("mail", "nvme", *size, set));
     }
-    let atlas = Atlas { head, questions };
+    let faults = Some(AtlasFaults::of(&crate::disk_faults::tests()));
+    let atlas = Atlas {
+        head,
+        faults,
+        questions,
+    };
     // What is written is read back.
     let read = Atlas::read(&atlas.text()).unwrap();
     assert_eq!(read.questions, atlas.questions);
+    assert_eq!(read.faults, atlas.faults);
     read
 }
 
@@ -183,6 +189,19 @@ fn figures_of_two_kernels_are_not_one_atlas() {
 }
 
 #[test]
+fn an_order_that_is_not_decided_does_not_depend_on_the_size() {
+    let near = run(&["ext4", "xfs"], &[&[100, 130, 110], &[105, 100, 130]]);
+    let swapped = run(&["xfs", "ext4"], &[&[100, 130, 110], &[105, 100, 130]]);
+    let text = shown(&atlas(&[(1, &near), (4, &swapped)]), 80);
+    let said = "fastest is ext4 or xfs, at all 2 sizes.";
+    assert!(text.contains(said), "{text}");
+    let far = run(&["ext4", "xfs"], &[&[300, 310, 305], &[105, 100, 110]]);
+    let text = shown(&atlas(&[(1, &near), (4, &far)]), 80);
+    let said = "nothing is faster than xfs at any of 2 sizes.";
+    assert!(text.contains(said), "{text}");
+}
+
+#[test]
 fn a_damaged_file_gets_one_clear_message() {
     let set = run(&["ext4", "xfs"], &SMALL[..2]);
     let text = atlas(&[(1, &set)]).text();
@@ -192,18 +211,18 @@ fn a_damaged_file_gets_one_clear_message() {
         let kept: Vec<&str> = kept.map(|(_, line)| *line).collect();
         kept.join("\n")
     };
-    let digest = &lines[2][lines[2].find("\"digest\":\"").unwrap() + 10..][..16];
-    let cell = lines[2];
+    let digest = &lines[3][lines[3].find("\"digest\":\"").unwrap() + 10..][..16];
+    let cell = lines[3];
     for (damaged, message) in [
         (String::new(), "the file is empty"),
         ("{}\n".to_owned(), "line 1: no head of an atlas"),
         (text.replacen("\"format\":1", "\"format\":2", 1), "format 2"),
         (without(0), "line 1"),
-        (without(1), "line 2: a cell before any question"),
-        (without(2), "a part of the file is missing"),
+        (without(2), "line 3: a cell before any question"),
+        (without(3), "a part of the file is missing"),
         (
             text.replacen(digest, "x", 1),
-            "line 3: a measured cell without digest",
+            "line 4: a measured cell without digest",
         ),
         (
             text.replacen("\"draw\":1", "\"draw\":9", 1),
@@ -233,8 +252,13 @@ fn a_damaged_file_gets_one_clear_message() {
             text.replacen("\"nvme\":\"title", "\"hdd\":\"title", 1),
             "no profile of the disk nvme",
         ),
-        (text.replacen(cell, &cell[..cell.len() / 2], 1), "line 3"),
-        (format!("{text}{}\n", lines[1]), "a second question"),
+        (text.replacen(cell, &cell[..cell.len() / 2], 1), "line 4"),
+        (format!("{text}{}\n", lines[2]), "a second question"),
+        (format!("{text}{}\n", lines[1]), "a second list of tests"),
+        (
+            text.replacen("\"contender\":\"btrfs\"", "\"contender\":\"jfs\"", 1),
+            "line 2: its tests with faulty disks are not those of its contenders",
+        ),
         (format!("{text}{}\n", lines[0]), "a second head"),
     ] {
         let error = Atlas::read(&damaged).unwrap_err().to_string();

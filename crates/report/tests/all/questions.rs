@@ -219,8 +219,8 @@ fn which_file_system_must_work_without_a_disk_if_the_fastest_does_not() {
         ..question(&set)
     });
     let stated = [
-        "It works without one of its disks (1 of 1 tests).",
-        "fails without one of its disks (1 of 1 tests)",
+        "It worked without one of its disks (1 of 1 tests).",
+        "failed without one of its disks (1 of 1 tests)",
         "not tested with dead disks",
     ];
     check(&advice, &["btrfs"], &stated, &["Choose ext4", "Choose xfs"]);

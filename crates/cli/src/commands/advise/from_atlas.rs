@@ -1,6 +1,6 @@
 //! Advice from the atlas: an answer at once, if the atlas has the question. It measures nothing.
 
-use super::args::AdviseArgs;
+use super::args::{AdviseArgs, Survival};
 use super::measure::DISK;
 use super::{candidates, commands, explorations, fault_tests, not_advisable};
 use crate::commands::atlas::{SHIPPED, read, shipped};
@@ -63,8 +63,11 @@ fn measure(args: &AdviseArgs) -> String {
     let needs = (!needs.is_empty()).then(|| needs.join(","));
     let disk = args.disk.as_ref().map(|disk| disk.display().to_string());
     let scale = args.scale.map(|scale| scale.to_string());
+    // The atlas answers no other one.
+    let bitrot = args.survive.contains(&Survival::Bitrot);
     for (flag, value) in [
         ("--app", args.app.clone()),
+        ("--survive", bitrot.then(|| "bitrot".to_owned())),
         ("--disk", disk),
         ("--fs", args.fs.clone()),
         ("--needs", needs),
@@ -77,7 +80,8 @@ fn measure(args: &AdviseArgs) -> String {
 }
 
 /// The first setting of the question that only a measurement can respect.
-fn asks_more(args: &AdviseArgs) -> Option<&'static str> {
+fn asks_more(atlas: &Atlas, args: &AdviseArgs) -> Option<&'static str> {
+    let is_unknown = |one: &Survival| *one != Survival::Bitrot || atlas.faults.is_none();
     let settings = [
         ("applications", args.application().is_some()),
         ("--phases", !args.phases.is_empty()),
@@ -89,7 +93,7 @@ fn asks_more(args: &AdviseArgs) -> Option<&'static str> {
         ("--guest-kernel", args.guest_kernel.is_some()),
         ("--work-dir", args.work_dir.is_some()),
         ("--budget", args.budget.is_some()),
-        ("--survive", !args.survive.is_empty()),
+        ("--survive", args.survive.iter().any(is_unknown)),
         ("--validate", args.validate),
     ];
     let mut given = settings.into_iter().filter(|(_, is_given)| *is_given);
@@ -106,7 +110,7 @@ fn covered<'a>(
     args: &AdviseArgs,
     contenders: &[Contender],
 ) -> Result<Covered<'a>, String> {
-    if let Some(setting) = asks_more(args) {
+    if let Some(setting) = asks_more(atlas, args) {
         return Err(format!("it knows no {setting}"));
     }
     let work = args.suite.as_deref().unwrap_or(suite::DEFAULT);
@@ -161,12 +165,13 @@ fn recommend(
         .map(|one| (f64::from(one.size) / f64::from(first.size), run(one)))
         .collect();
     let sizes: Vec<(f64, &ResultSet)> = larger.iter().map(|(times, set)| (*times, set)).collect();
-    let (explorations, fault_tests) = if store.exists() {
+    let (explorations, mut fault_tests) = if store.exists() {
         let store = Store::open_existing_read_only(store)?;
         (explorations(&store, &defaults)?, fault_tests(&store)?)
     } else {
         (Vec::new(), Vec::new())
     };
+    fault_tests.extend(atlas.fault_tests());
     let mut advice = Recommendation::of(&Question {
         defaults: &defaults,
         later: &[],
@@ -175,7 +180,7 @@ fn recommend(
         explorations: &explorations,
         safety: None,
         fault_tests: &fault_tests,
-        bitrot: false,
+        bitrot: args.survive.contains(&Survival::Bitrot),
         dead_disk: false,
         dropped,
         options: &[],

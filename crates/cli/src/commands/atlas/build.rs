@@ -1,8 +1,10 @@
 //! `atlas build`: the runs of a plan of an atlas, each in the store, and the file of those that are
 //! complete.
 
+use super::faults::Tester;
 use super::verify::about;
 use super::{BuildArgs, shipped};
+use crate::commands::lose::disks;
 use crate::commands::run::{
     Execution, assembled, check_unchanged, fresh, programs_to_name, resolve_here, resume,
 };
@@ -12,9 +14,9 @@ use fsdyno_files::input;
 use fsdyno_host::signals;
 use fsdyno_model::{CancelToken, Plan, ResultSet, Shard, kernel_of_guest};
 use fsdyno_observe::provenance;
-use fsdyno_report::atlas::{Atlas, Head, Question};
+use fsdyno_report::atlas::{Atlas, AtlasFaults, Head, Question};
 use fsdyno_run::RunOptions;
-use fsdyno_run::atlas::{AtlasPlan, AtlasQuestion, DEFAULT, PLAN, RUN};
+use fsdyno_run::atlas::{AtlasPlan, AtlasQuestion, DEFAULT, FaultsPlan, PLAN, RUN};
 use fsdyno_run::remaining::failed;
 use fsdyno_store::{Detail, Store};
 use std::path::Path;
@@ -59,8 +61,12 @@ pub fn build(args: &BuildArgs, store: &Path) -> Result<Code, CliError> {
         questions,
     };
     let (sets, code) = builder.measure()?;
+    let faults = match plan.faults.as_ref().filter(|_| code == Code::Ok) {
+        Some(plan) => builder.faults(plan)?,
+        None => None,
+    };
     if code == Code::Ok || !sets.is_empty() {
-        builder.finish(&sets)?;
+        builder.finish(&sets, faults.as_ref())?;
     }
     Ok(code)
 }
@@ -265,10 +271,25 @@ impl Builder<'_> {
         Some(seconds)
     }
 
+    /// The tests with faulty disks of the store, which are done first if it has none of this kernel. None
+    /// for a shard: they are of the whole atlas.
+    fn faults(&self, plan: &FaultsPlan) -> Result<Option<AtlasFaults>, CliError> {
+        if self.args.shard.is_some() {
+            return Ok(None);
+        }
+        let tester = Tester::new(&self.args.place, self.stop)?;
+        let mut store = Store::open(self.store)?;
+        let places = (disks::SEED, plan.draws.get());
+        let recorded = (&mut store, &*self.here.kernel);
+        let tests = tester.tests(&plan.contenders, places, recorded)?;
+        Ok(Some(tests))
+    }
+
     /// Writes the file, in the order of the plan, and prints what it has.
-    fn finish(&self, sets: &[Answered]) -> Result<(), CliError> {
+    fn finish(&self, sets: &[Answered], faults: Option<&AtlasFaults>) -> Result<(), CliError> {
         let mut atlas = Atlas {
             head: self.here.clone(),
+            faults: faults.cloned(),
             questions: Vec::new(),
         };
         for (question, _) in &self.questions {

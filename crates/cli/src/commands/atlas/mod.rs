@@ -2,6 +2,7 @@
 //! again, and compares two of them.
 
 mod build;
+mod faults;
 mod site;
 mod verify;
 
@@ -110,7 +111,7 @@ pub struct PlaceArgs {
 
 #[derive(Debug, Args)]
 pub struct VerifyArgs {
-    /// Cells, or the first words of their names: mail/nvme, mail/nvme/1/ext4
+    /// Cells, or the first words of their names: mail/nvme, faults/ext4
     #[arg(value_name = "CELL")]
     cells: Vec<String>,
     /// Random sample of these cells: a number or a percentage [default: 1%]

@@ -1,6 +1,7 @@
 //! `atlas verify`: measures cells again, each as a shard of the plan of its question, and compares
 //! figures and digests.
 
+use super::faults::{Tester, differences};
 use super::{VerifyArgs, read};
 use crate::commands::run::{Execution, fresh, resolve_here};
 use crate::exit::{CliError, Code};
@@ -8,7 +9,7 @@ use crate::output;
 use fsdyno_files::refuse_foreign_dir;
 use fsdyno_host::signals;
 use fsdyno_model::random::Random;
-use fsdyno_model::{CancelToken, Plan, ResultSet, Shard, printable};
+use fsdyno_model::{CancelToken, FaultTest, Plan, ResultSet, Shard, printable};
 use fsdyno_report::atlas::{Atlas, AtlasCell, Head, Question, identity};
 use fsdyno_run::atlas::AtlasQuestion;
 use fsdyno_run::schedule::schedule;
@@ -17,6 +18,9 @@ use std::fmt::Write as _;
 use std::num::NonZeroU32;
 use std::path::Path;
 use std::str::FromStr;
+
+/// The first word of the names of tests with faulty disks.
+const FAULTS: &str = "faults";
 
 /// The size of a random sample.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -63,20 +67,107 @@ impl FromStr for Sample {
 pub fn verify(args: &VerifyArgs) -> Result<Code, CliError> {
     let stop = signals::cancel_token()?;
     let atlas = read(&args.atlas.file)?;
-    let chosen = choose(&atlas, args)?;
+    let is_of_faults = |name: &&String| name.split('/').next() == Some(FAULTS);
+    let (faults, cells): (Vec<&String>, Vec<&String>) = args.cells.iter().partition(is_of_faults);
+    if faults.is_empty() {
+        return verify_cells(args, &atlas, &cells, &stop);
+    }
+    if !cells.is_empty() {
+        return Err(CliError::usage(format!(
+            "{}: verify cells and faulty disks by two commands",
+            faults[0]
+        )));
+    }
+    verify_faults(args, &atlas, &faults, &stop)
+}
+
+/// Does the tests with faulty disks again.
+fn verify_faults(
+    args: &VerifyArgs,
+    atlas: &Atlas,
+    names: &[&String],
+    stop: &CancelToken,
+) -> Result<Code, CliError> {
+    let known = atlas.faults.as_ref();
+    let known = known.ok_or_else(|| CliError::usage("the atlas has no tests with faulty disks"))?;
+    let mut chosen = Vec::new();
+    for name in names {
+        let label = name.strip_prefix(FAULTS).unwrap_or_default();
+        let label = label.trim_matches('/');
+        let before = chosen.len();
+        let is_asked = |one: &&FaultTest| label.is_empty() || one.contender == label;
+        chosen.extend(known.tests.iter().filter(is_asked));
+        if chosen.len() == before {
+            let labels: Vec<String> = { known.tests.iter() }
+                .map(|one| printable(&one.contender))
+                .collect();
+            return Err(CliError::usage(format!(
+                "the atlas has no test {name}; it has {FAULTS}/{}",
+                labels.join(&format!(", {FAULTS}/"))
+            )));
+        }
+    }
+    let place = place_of_runs()?;
+    let mut store = Store::open(&place.path().join("cells.db"))?;
+    let tester = Tester::new(&args.place, stop)?;
+    let mut equal = 0;
+    for test in &chosen {
+        let labels = [test.contender.clone()];
+        let places = (known.seed, known.draws);
+        let here = tester.tests(&labels, places, (&mut store, &atlas.head.kernel))?;
+        let differences = match here.tests.first() {
+            Some(here) => differences(test, here),
+            None => vec!["it was not tested here".to_owned()],
+        };
+        let name = format!("{FAULTS}/{}", printable(&test.contender));
+        equal += usize::from(print(&name, differences)?);
+    }
+    let all = chosen.len();
+    let text = format!("{equal} of {all} tests have equal outcomes of all faults.\n");
+    output::bytes(text.as_bytes())?;
+    Ok(Code::ok_if(equal == all))
+}
+
+/// Prints what differs of a cell or a test; whether it is equal.
+fn print(name: &str, differences: Vec<String>) -> Result<bool, CliError> {
+    let is_equal = differences.is_empty();
+    let mut text = if is_equal {
+        format!("equal    {name}\n")
+    } else {
+        format!("DIFFERS  {name}\n")
+    };
+    for difference in differences {
+        let _ = writeln!(text, "         {}", printable(&difference));
+    }
+    output::bytes(text.as_bytes())?;
+    Ok(is_equal)
+}
+
+/// A directory for the store of what is measured again.
+fn place_of_runs() -> Result<tempfile::TempDir, CliError> {
+    refuse_foreign_dir(&std::env::temp_dir()).map_err(CliError::usage)?;
+    Ok(tempfile::TempDir::with_prefix("fsdyno-atlas-")?)
+}
+
+fn verify_cells(
+    args: &VerifyArgs,
+    atlas: &Atlas,
+    names: &[&String],
+    stop: &CancelToken,
+) -> Result<Code, CliError> {
+    let chosen = choose(atlas, names, args)?;
     let all = chosen.len();
     output::note(format_args!(
         "fsdyno: {all} of {} cells of the atlas, {}",
         atlas.head.cells,
         about(chosen.iter().map(|(question, _)| question.seconds).sum())
     ));
-    refuse_foreign_dir(&std::env::temp_dir()).map_err(CliError::usage)?;
-    let place = tempfile::TempDir::with_prefix("fsdyno-atlas-")?;
+    let place = place_of_runs()?;
     let store = place.path().join("cells.db");
     let mut here = Head::default();
     let mut equal = 0;
     for (question, cell) in chosen {
-        let set = measure(question, cell, args, &store, &stop)?;
+        let set = measure(question, cell, args, &store, stop)?;
         here.add(&set).map_err(CliError::failure)?;
         let name = printable(&cell.name());
         let again = Question::of(&question.work, &question.disk, question.size, &set);
@@ -84,16 +175,7 @@ pub fn verify(args: &VerifyArgs) -> Result<Code, CliError> {
             Some(again) => cell.differences(again),
             None => vec!["it was not measured here".to_owned()],
         };
-        let mut text = if differences.is_empty() {
-            equal += 1;
-            format!("equal    {name}\n")
-        } else {
-            format!("DIFFERS  {name}\n")
-        };
-        for difference in differences {
-            let _ = writeln!(text, "         {}", printable(&difference));
-        }
-        output::bytes(text.as_bytes())?;
+        equal += usize::from(print(&name, differences)?);
     }
     let mut text = format!(
         "{equal} of {all} cells are equal to the nanosecond, with all their disk requests.\n"
@@ -107,8 +189,9 @@ pub fn verify(args: &VerifyArgs) -> Result<Code, CliError> {
             let _ = writeln!(text, "{}: {then} in the atlas, {now} here", one.what);
         }
         if changed.is_empty() {
-            text +=
-                "Kernel, programs, profiles and the version of fsdyno are those of the atlas.\n";
+            text += "Kernel, programs, profiles and the version of fsdyno are those of the atlas. Guests read \
+                     the libraries of this machine and their list (/etc/ld.so.cache), which are not \
+                     compared: other packages can change times.\n";
         }
     }
     output::bytes(text.as_bytes())?;
@@ -124,15 +207,16 @@ pub fn about(seconds: f64) -> String {
 /// The cells to measure, in the order of the atlas.
 fn choose<'a>(
     atlas: &'a Atlas,
+    names: &[&String],
     args: &VerifyArgs,
 ) -> Result<Vec<(&'a Question, &'a AtlasCell)>, CliError> {
     let mut chosen = Vec::new();
-    let mut found = vec![false; args.cells.len()];
+    let mut found = vec![false; names.len()];
     for question in &atlas.questions {
         for cell in &question.cells {
             let name = cell.name();
-            let mut wanted = args.cells.is_empty();
-            for (words, found) in args.cells.iter().zip(&mut found) {
+            let mut wanted = names.is_empty();
+            for (words, found) in names.iter().zip(&mut found) {
                 let words = words.trim_end_matches('/');
                 let rest = name.strip_prefix(words);
                 if rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/')) {
@@ -145,13 +229,13 @@ fn choose<'a>(
         }
     }
     if let Some(at) = found.iter().position(|found| !found) {
-        let words = &args.cells[at];
+        let words = names[at];
         return Err(CliError::usage(format!(
             "the atlas has no cell {words}. Its names are WORK/DISK/SIZE/CONTENDER/WORKLOAD/DRAW; \
              fsdyno atlas show lists works and disks"
         )));
     }
-    let usual = args.cells.is_empty().then_some(Sample::Percent(1.0));
+    let usual = names.is_empty().then_some(Sample::Percent(1.0));
     let Some(sample) = args.sample.or(usual) else {
         return Ok(chosen);
     };

@@ -8,8 +8,8 @@ use crate::exit::{CliError, Code};
 use crate::output;
 use fsdyno_lab::GuestLab;
 use fsdyno_model::{
-    Bytes, CancelToken, Contender, FaultTest, FaultTestsInfo, Filling, FullDisk, LabChoice,
-    StopReason,
+    Bytes, CancelToken, Contender, FaultTest, FaultTests, FaultTestsInfo, Filling, FullDisk,
+    GuestSize, LabChoice, ModelDisk, StopReason,
 };
 use fsdyno_run::conductor::unix_now;
 use fsdyno_run::lose::{self, LoseError};
@@ -20,6 +20,9 @@ use std::path::Path;
 /// The default of the most faults of a kind in blocks of a role, and that of full disks.
 const DRAWS: u32 = 10;
 const FULL: u32 = 3;
+
+/// The default seed.
+pub const SEED: u64 = 1;
 
 /// The default size of a disk to fill, and the smallest that holds the files of its user.
 const SIZE: Bytes = Bytes(1 << 30);
@@ -51,28 +54,64 @@ pub(super) fn lose(args: &LoseArgs, store: &Path, stop: &CancelToken) -> Result<
     let work = std::path::absolute(&args.work_dir)?;
     let lab = virtual_lab_for(&size, &work, stop)?;
     let mut store = Store::open(store)?;
-    let mut info = FaultTestsInfo {
+    let info = FaultTestsInfo {
+        seed: args.seed,
+        filling,
+        ..info(contenders, draws, size, &work)
+    };
+    let (tests, ended) = recorded((&lab, &disk, jobs), info, &mut store)?;
+    if tests.tests.is_empty() {
+        return ended.map(|()| Code::Ok);
+    }
+    super::print(args, &tests, |format, options| {
+        fsdyno_report::render_disk_faults(&tests, format, options)
+    })?;
+    ended?;
+    let mut faults = tests.faults();
+    let mut lives = tests.tests.iter().flat_map(|test| &test.full);
+    Ok(Code::ok_if(
+        !faults.any(|(_, one)| one.outcome.is_loss()) && !lives.any(FullDisk::is_loss),
+    ))
+}
+
+/// The settings of tests with faulty disks.
+pub fn info(
+    contenders: Vec<Contender>,
+    draws: u32,
+    guest: GuestSize,
+    work: &Path,
+) -> FaultTestsInfo {
+    FaultTestsInfo {
         id: String::new(),
         started_unix_ns: unix_now(),
         ended_unix_ns: None,
         stop: None,
-        provenance: provenance_of(&contenders, &work),
+        provenance: provenance_of(&contenders, work),
         contenders,
-        seed: args.seed,
+        seed: SEED,
         draws,
-        filling: filling.clone(),
-        guest: size,
+        filling: None,
+        guest,
         command_line: crate::args::command_line(),
-    };
+    }
+}
+
+/// Does tests, and records their outcomes. Also returns how they ended.
+pub fn recorded(
+    (lab, disk, jobs): (&GuestLab, &ModelDisk, NonZeroUsize),
+    mut info: FaultTestsInfo,
+    store: &mut Store,
+) -> Result<(FaultTests, Result<(), CliError>), CliError> {
     store.begin_fault_tests(&mut info)?;
     let id = &info.id;
     let _claim = store.claim(id)?;
     output::note(format_args!("tests {id} begin"));
+    let places = (info.seed, info.draws);
     let test = |contender: &_| {
-        if let Some(filling) = &filling {
-            return fill(&lab, contender, (args.seed, draws), filling);
+        if let Some(filling) = &info.filling {
+            return fill(lab, contender, places, filling);
         }
-        let tested = lose::test(&lab, contender, &disk, (args.seed, draws));
+        let tested = lose::test(lab, contender, disk, places);
         tested
             .map(|(test, error)| (test, error.map(not_tested)))
             .map_err(not_tested)
@@ -95,19 +134,7 @@ pub(super) fn lose(args: &LoseArgs, store: &Path, stop: &CancelToken) -> Result<
     if let Some(reason) = reason {
         store.end_fault_tests(id, reason, unix_now())?;
     }
-    let tests = store.load_fault_tests(id)?;
-    if tests.tests.is_empty() {
-        return ended.map(|()| Code::Ok);
-    }
-    super::print(args, &tests, |format, options| {
-        fsdyno_report::render_disk_faults(&tests, format, options)
-    })?;
-    ended?;
-    let mut faults = tests.faults();
-    let mut lives = tests.tests.iter().flat_map(|test| &test.full);
-    Ok(Code::ok_if(
-        !faults.any(|(_, one)| one.outcome.is_loss()) && !lives.any(FullDisk::is_loss),
-    ))
+    Ok((store.load_fault_tests(id)?, ended))
 }
 
 fn not_tested(error: LoseError) -> CliError {

@@ -1,7 +1,7 @@
 //! `lose`: what each file system loses: by faults of its disks (`disk`), when the power fails during
 //! usual work (`power`), or when its disks are full (`full`).
 
-mod disks;
+pub(in crate::commands) mod disks;
 mod power;
 
 use super::jobs::JobsArgs;
@@ -39,7 +39,7 @@ pub struct LoseArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub draws: Option<u32>,
     /// Seed of the places of faults, the moments of power cuts, or the files
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = disks::SEED)]
     pub seed: u64,
     /// With power: file of the work until the power cut (docs/crash-tests.md)
     #[arg(long, value_name = "FILE")]
@@ -75,8 +75,11 @@ pub struct LoseArgs {
     pub force: bool,
 }
 
+/// The memory of a guest without `--guest-memory`.
+pub(in crate::commands) const MEMORY: Bytes = Bytes(512 << 20);
+
 /// The model disk of the guests.
-const DISK: &str = "sata-2008";
+pub(in crate::commands) const DISK: &str = "sata-2008";
 
 pub fn lose(args: &LoseArgs, store: &Path) -> Result<Code, CliError> {
     let stop = signals::cancel_token()?;

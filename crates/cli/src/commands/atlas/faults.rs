@@ -1,0 +1,94 @@
+//! The tests with faulty disks of an atlas: those of `fsdyno lose`.
+
+use super::PlaceArgs;
+use crate::commands::crash::{contenders, timed_disk, virtual_lab_for};
+use crate::commands::lab::guest_size;
+use crate::commands::lose::{DISK, MEMORY, disks};
+use crate::exit::CliError;
+use fsdyno_lab::GuestLab;
+use fsdyno_lab::preflight::DEFAULT_SCRATCH;
+use fsdyno_model::{
+    CancelToken, FaultTest, FaultTests, FaultTestsInfo, GuestSize, LabChoice, ModelDisk, StopReason,
+};
+use fsdyno_report::atlas::AtlasFaults;
+use fsdyno_store::Store;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+
+/// A place of guests with faulty disks.
+pub struct Tester {
+    lab: GuestLab,
+    disk: ModelDisk,
+    guest: GuestSize,
+    work: PathBuf,
+    jobs: NonZeroUsize,
+}
+
+impl Tester {
+    pub fn new(place: &PlaceArgs, stop: &CancelToken) -> Result<Self, CliError> {
+        let guest = guest_size(&LabChoice::Uml, MEMORY, place.guest_kernel.as_ref());
+        let work = place.work_dir.as_deref();
+        let work = std::path::absolute(work.unwrap_or(Path::new(DEFAULT_SCRATCH)))?;
+        Ok(Self {
+            lab: virtual_lab_for(&guest, &work, stop)?,
+            disk: timed_disk(Path::new(DISK))?,
+            guest,
+            work,
+            jobs: place.jobs.count(MEMORY),
+        })
+    }
+
+    /// Tests contenders, by their short forms, unless the store has these tests with this kernel.
+    pub fn tests(
+        &self,
+        labels: &[String],
+        (seed, draws): (u64, u32),
+        (store, kernel): (&mut Store, &str),
+    ) -> Result<AtlasFaults, CliError> {
+        let contenders = contenders(labels, &LabChoice::Uml)?;
+        let info = FaultTestsInfo {
+            seed,
+            ..disks::info(contenders, draws, self.guest.clone(), &self.work)
+        };
+        for summary in store.fault_tests()? {
+            let tests = store.load_fault_tests(&summary.id)?;
+            if tests.info.hash() == info.hash() && is_whole(&tests, kernel) {
+                return Ok(AtlasFaults::of(&tests));
+            }
+        }
+        let (tests, ended) = disks::recorded((&self.lab, &self.disk, self.jobs), info, store)?;
+        ended?;
+        Ok(AtlasFaults::of(&tests))
+    }
+}
+
+/// Whether all tests of this kernel were done.
+fn is_whole(tests: &FaultTests, kernel: &str) -> bool {
+    // The kernel of a cell also has the kind of its guest.
+    let kernel = kernel.replace(" (User-mode Linux),", "");
+    let is_of_kernel = |test: &FaultTest| test.guest == kernel;
+    tests.info.stop == Some(StopReason::Complete) && tests.tests.iter().all(is_of_kernel)
+}
+
+/// What the tests of a contender in an atlas and those here do not have in common.
+pub fn differences(atlas: &FaultTest, here: &FaultTest) -> Vec<String> {
+    let words = |test: &FaultTest| -> Vec<String> {
+        let faults = test.faults.iter();
+        let one = faults.map(|one| {
+            let role = one.role.map_or("disk", |role| role.name());
+            format!(
+                "{role}: {} in sector {} of disk {}: {:?}",
+                one.fault, one.sector, one.disk, one.outcome
+            )
+        });
+        one.collect()
+    };
+    let (atlas, here) = (words(atlas), words(here));
+    let only = |one: &[String], other: &[String], place: &str| -> Vec<String> {
+        let only = one.iter().filter(|text| !other.contains(text));
+        only.map(|text| format!("{text} {place}")).collect()
+    };
+    let mut all = only(&atlas, &here, "in the atlas");
+    all.extend(only(&here, &atlas, "here"));
+    all
+}
