@@ -134,7 +134,7 @@ fn sqlite_and_git_run_in_virtual_time() {
         return;
     }
     let home = Home::new();
-    let apps = "sqlite[rows=100,transactions=5,journal_mode=wal],git[files=100,commits=3]";
+    let apps = "sqlite[rows=3000,transactions=2000,journal_mode=wal],git[files=2000,commits=3]";
     let measured = measured(&home, &kernel, apps, ["ext4,xfs", "1"]);
     let samples = measured["cells"].as_array().unwrap().iter();
     let counts = samples.map(|cell| cell["samples"].as_array().unwrap().len());
@@ -143,14 +143,17 @@ fn sqlite_and_git_run_in_virtual_time() {
     let user_code = measured["results"][0]["user_code"].as_array().unwrap();
     assert_eq!(user_code.len(), 1 + 3);
     assert_eq!(user_code[0]["units"]["name"], "transactions");
-    assert_eq!(user_code[0]["units"]["number"], 5.0);
+    assert_eq!(user_code[0]["units"]["number"], 2000.0);
     assert!(user_code.iter().all(|one| one["repeats"] == 3));
     let answer = measured["results"][0]["answer"].as_str().unwrap();
     assert!(
         answer.contains("User code is not counted; it takes"),
         "{answer}"
     );
-    assert!(answer.contains("for each of 5 transactions"), "{answer}");
+    assert!(
+        answer.contains("for each of 2,000 transactions"),
+        "{answer}"
+    );
 }
 
 #[test]

@@ -82,7 +82,8 @@ pub(super) fn draw_disks(
         let medium = &media[disk];
         let served = requests.get(disk).copied().unwrap_or_default();
         let moment = match fault {
-            DiskFault::DyingDisk => 1 + random.below(served.max(1)),
+            // It fails the last request at the latest.
+            DiskFault::DyingDisk => 1 + random.below(served.saturating_sub(1).max(1)),
             DiskFault::OldDisk => random.below(medium.writes.len().max(1) as u64),
             _ => 0,
         };

@@ -44,11 +44,14 @@ pub fn crash(args: &CrashArgs, store: &Path) -> Result<Code, CliError> {
         return explore::resumed(args, name, lab, &mut store, &stop);
     }
     let contenders = contenders(&args.contenders, &args.lab)?;
+    let is_search = args.power_cuts.is_none() && args.acknowledged.is_none();
+    if is_search {
+        need_one_disk(&contenders)?;
+    }
     let disk = model_disk(args)?;
     let size = guest_size(&args.lab, args.guest_memory, args.guest_kernel.as_ref());
     let work = std::path::absolute(&args.work_dir)?;
     let lab = lab_for(&args.lab, &size, &work, &stop)?;
-    let is_search = args.power_cuts.is_none() && args.acknowledged.is_none();
     if is_search || disk.is_some() {
         lab.check_virtual_time().map_err(guest_error)?;
     }
@@ -112,6 +115,17 @@ pub(in crate::commands) fn virtual_lab_for(
     Ok(lab)
 }
 
+fn need_one_disk(contenders: &[Contender]) -> Result<(), CliError> {
+    let Some(large) = contenders.iter().find(|one| one.layout.devices != 1) else {
+        return Ok(());
+    };
+    Err(CliError::usage(format!(
+        "{}: a search explores the states of one disk. Name a contender with one device, or cut the \
+         power at random moments: --random N",
+        large.label
+    )))
+}
+
 /// Begins a search.
 fn explored(
     args: &CrashArgs,
@@ -122,13 +136,6 @@ fn explored(
     stop: &CancelToken,
 ) -> Result<Code, CliError> {
     let disk = search_disk(args, disk)?;
-    if let Some(large) = contenders.iter().find(|one| one.layout.devices != 1) {
-        return Err(CliError::usage(format!(
-            "{}: a search explores the states of one disk. Name a contender with one device, or \
-             cut the power at random moments: --random N",
-            large.label
-        )));
-    }
     let mut store = Store::open(store)?;
     explore::fresh(args, lab, (contenders, size, disk, work), &mut store, stop)
 }
