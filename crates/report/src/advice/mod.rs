@@ -437,23 +437,16 @@ fn require(class: StateClass, candidates: &mut [Candidate]) -> Vec<Dropped> {
         tests.filter(|tests| tests.same_options)
     };
     let is_any_tested = candidates.iter().any(|one| tests(one).is_some());
-    let mut dropped = Vec::new();
-    for one in candidates {
-        let why = match tests(one) {
-            Some(tests) if tests.passes(class) => continue,
-            Some(tests) => match tests.fails(class) {
-                Some(why) => why,
-                None => format!("it was not tested up to class {class}"),
-            },
-            None if is_any_tested => {
-                "it was not tested with this kernel and these options".to_owned()
-            }
-            None => continue,
-        };
-        dropped.push(Dropped::new(&one.label, why));
-        one.eligible = false;
-    }
-    dropped
+    drop_those(candidates, |one| match tests(one) {
+        Some(tests) if tests.passes(class) => None,
+        Some(tests) => Some(match tests.fails(class) {
+            Some(why) => why,
+            None => format!("it was not tested up to class {class}"),
+        }),
+        None => {
+            is_any_tested.then(|| "it was not tested with this kernel and these options".to_owned())
+        }
+    })
 }
 
 /// Drops the contenders that gave wrong data after a flipped bit, and those that were not tested, unless

@@ -4,6 +4,7 @@
 use super::faults::Tester;
 use super::verify::about;
 use super::{BuildArgs, shipped};
+use crate::commands::crash::contenders;
 use crate::commands::lose::disks;
 use crate::commands::run::{
     Execution, assembled, check_unchanged, fresh, programs_to_name, resolve_here, resume,
@@ -12,7 +13,7 @@ use crate::exit::{CliError, Code};
 use crate::output;
 use fsdyno_files::input;
 use fsdyno_host::signals;
-use fsdyno_model::{CancelToken, Plan, ResultSet, Shard, kernel_of_guest};
+use fsdyno_model::{CancelToken, LabChoice, Plan, ResultSet, Shard, kernel_of_guest};
 use fsdyno_observe::provenance;
 use fsdyno_report::atlas::{Atlas, AtlasFaults, Head, Question};
 use fsdyno_run::RunOptions;
@@ -51,6 +52,11 @@ pub fn build(args: &BuildArgs, store: &Path) -> Result<Code, CliError> {
         programs: programs_here(&questions),
         ..Head::default()
     };
+    if let Some(faults) = &plan.faults {
+        // A wrong name is refused before anything is measured.
+        contenders(&faults.contenders, &LabChoice::Uml)
+            .map_err(|error| CliError::new(error.code, format!("[faults]: {error}")))?;
+    }
     let builder = Builder {
         args,
         store,
