@@ -9,6 +9,7 @@ mod console;
 pub mod determinism;
 pub mod inside;
 pub mod kernels;
+mod libraries;
 mod machine;
 mod one_processor;
 mod own_programs;

@@ -7,21 +7,23 @@
 //! starts.
 
 use super::determinism::make_deterministic;
+use super::libraries::{self, Libraries};
 use super::machine::{GuestError, Machine};
 use super::own_programs;
 use super::running::Guest;
 use super::start::{DiskKind, MAX_DISKS};
 use super::uml::Uml;
+use fsdyno_files::programs;
 use fsdyno_host::journal::Journal;
 use fsdyno_model::Bytes;
 use std::ffi::OsString;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The socket of its calendar, in its directory.
@@ -34,6 +36,9 @@ pub const PROFILE: &str = "profile";
 
 /// The program of its first process: a link to the running fsdyno.
 const PROGRAM: &str = "fsdyno";
+
+/// The cache of its loader.
+const LIBRARIES: &str = "libraries";
 
 /// A link to the programs next to the kernel.
 const LINK: &str = "programs";
@@ -84,7 +89,7 @@ fn virtual_time_kernel(machine: &Machine) -> Result<&Uml, GuestError> {
 
 /// The resources of a guest, and the random numbers that it draws.
 #[derive(Debug, Clone, Copy)]
-pub struct Setting {
+pub struct Setting<'a> {
     pub memory: Bytes,
     pub disks: usize,
     pub kind: DiskKind,
@@ -93,18 +98,26 @@ pub struct Setting {
     pub random: Option<u64>,
     /// Whether its kernel writes [`PROFILE`].
     pub profiled: bool,
+    /// The programs that it runs, by name or path. It also finds others, whose start then depends on
+    /// this machine.
+    pub programs: &'a [String],
 }
 
 /// Starts a guest whose calendar, disks and task are in `scratch`, and opens the channel for its
 /// messages. The guest is killed when the thread that started it ends.
 pub fn start(
     machine: &Machine,
-    setting: Setting,
+    setting: Setting<'_>,
     program: &Path,
     scratch: &Path,
     journal: &Journal,
 ) -> Result<(Guest, UnixStream), GuestError> {
     let uml = virtual_time_kernel(machine)?;
+    let libraries = Libraries::of(program, &found(uml, setting.programs));
+    if let Some(cache) = &libraries.cache {
+        fs::write(scratch.join(LIBRARIES), cache)
+            .map_err(GuestError::host("list the libraries of the guest"))?;
+    }
     symlink(program, scratch.join(PROGRAM)).map_err(GuestError::host("link the first process"))?;
     if let Some(programs) = &uml.programs {
         let link = scratch.join(LINK);
@@ -119,7 +132,7 @@ pub fn start(
     name.push("/");
     command
         .arg0(&name)
-        .args(words(uml, setting))
+        .args(words(uml, setting, &libraries))
         .env_clear()
         .env("HOME", "/")
         .env("PATH", PATH)
@@ -137,8 +150,15 @@ pub fn start(
     Ok((guest, ours))
 }
 
+/// The paths of programs that are installed, first those next to the kernel.
+fn found(uml: &Uml, programs: &[String]) -> Vec<PathBuf> {
+    let own = |name: &String| Some(uml.programs.as_ref()?.join(name)).filter(|path| path.is_file());
+    let found = |name: &String| own(name).or_else(|| programs::find(name));
+    programs.iter().filter_map(found).collect()
+}
+
 /// The arguments of the program. They are the same for the same guest in every directory.
-fn words(uml: &Uml, setting: Setting) -> Vec<String> {
+fn words(uml: &Uml, setting: Setting<'_>, libraries: &Libraries) -> Vec<String> {
     let mut words = vec![
         format!("mem={}", setting.memory.0),
         format!("time-travel=ext:{CALENDAR}"),
@@ -183,6 +203,12 @@ fn words(uml: &Uml, setting: Setting) -> Vec<String> {
             modules.display()
         ));
     }
+    if libraries.cache.is_some() {
+        words.push(format!("{}={HERE}/{LIBRARIES}", libraries::GIVEN));
+        let first = libraries.first.iter().map(|path| path.to_string_lossy());
+        let first = first.collect::<Vec<_>>().join(":");
+        words.push(format!("{}={first}", libraries::PRELOAD));
+    }
     words.push(format!("init={HERE}/{PROGRAM}"));
     let task = format!("{HERE}/{TASK}");
     words.extend(["--", "guest", "task", &task].map(str::to_owned));
@@ -224,7 +250,9 @@ mod tests {
             kind: DiskKind::Rotating,
             random,
             profiled: false,
+            programs: &[],
         };
+        let words = |uml: &Uml, setting| super::words(uml, setting, &Libraries::default());
         let reported = words(&kernel("/a/linux"), setting(None));
         assert_eq!(reported, words(&kernel("/elsewhere/linux"), setting(None)));
         // Guests with other random numbers differ in one word, which is as long.

@@ -104,6 +104,17 @@ pub fn open_unused(path: &Path, purpose: Purpose) -> Result<(File, u64), OpenErr
     Ok((file, bytes))
 }
 
+/// Writes back and drops the buffer cache of a device, so that programs read what is on it. Another file
+/// is left as it is.
+pub fn forget_cache_of(path: &Path) -> io::Result<()> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    let opened = open(path, flags, Mode::empty())?;
+    if FileType::from_raw_mode(fstat(&opened)?.st_mode) == FileType::BlockDevice {
+        forget_cache(&opened)?;
+    }
+    Ok(())
+}
+
 /// Drops the buffer cache of a device. File systems cache their files separately. While another
 /// process has the device open (a guard that holds its lock), the cache keeps the old contents of
 /// blocks.

@@ -2,10 +2,13 @@
 //! first cell.
 
 use fsdyno_host::probe::probe;
-use fsdyno_load::programs;
+use fsdyno_load::{engines, programs};
 use fsdyno_model::{Availability, Cell, Contender, Need, Outcome, Plan, Requirement, Workload};
 use fsdyno_recipes::layouts;
 use serde::{Deserialize, Serialize};
+
+/// They run scripts: of users, and those that some programs are.
+const SHELLS: [&str; 2] = ["sh", "bash"];
 
 /// A missing requirement and the result of its probe, if anything is missing.
 pub type MissingRequirement = Option<(Requirement, Availability)>;
@@ -22,17 +25,11 @@ pub struct Missing {
 impl Missing {
     /// Probes the requirements of a plan on this machine.
     pub fn here(plan: &Plan) -> Self {
-        let of_contender = |contender: &Contender| {
-            let recipe = fsdyno_recipes::find(&contender.filesystem)?;
-            let mut requirements = recipe.requirements();
-            requirements.extend(layouts::requirements(contender));
-            first_missing(requirements)
-        };
         let contenders = plan.contenders.iter();
         let workloads = plan.workloads.iter();
         Self {
-            contenders: contenders.map(of_contender).collect(),
-            workloads: workloads.map(|w| first_missing(programs(w))).collect(),
+            contenders: contenders.map(|c| first_missing(of_contender(c))).collect(),
+            workloads: workloads.map(|w| first_missing(of_workload(w))).collect(),
         }
     }
 
@@ -67,10 +64,56 @@ impl Missing {
     }
 }
 
+fn of_contender(contender: &Contender) -> Vec<Requirement> {
+    let recipe = fsdyno_recipes::find(&contender.filesystem);
+    let mut requirements = recipe.map_or_else(Vec::new, |recipe| recipe.requirements());
+    requirements.extend(layouts::requirements(contender));
+    requirements
+}
+
 /// The programs that the phases of a workload run.
-fn programs(workload: &Workload) -> Vec<Requirement> {
+fn of_workload(workload: &Workload) -> Vec<Requirement> {
     let kinds = workload.phases.iter();
     kinds.filter_map(programs::requirement).collect()
+}
+
+/// The names of the programs of a plan: those of its recipes, its engine and its phases, and shells.
+pub(crate) fn programs_of(plan: &Plan) -> Vec<String> {
+    let contenders = plan.contenders.iter();
+    let described = contenders
+        .clone()
+        .filter_map(|contender| fsdyno_recipes::find(&contender.filesystem));
+    let described = described.filter_map(|recipe| recipe.facts().describe.first());
+    let engine = engines::find(&plan.engine);
+    let phases = plan.workloads.iter().flat_map(|workload| &workload.phases);
+    let named = described
+        .copied()
+        .chain(SHELLS)
+        .chain(engine.iter().flat_map(|one| one.programs()));
+    let required = contenders.flat_map(of_contender);
+    let required = required.chain(plan.workloads.iter().flat_map(of_workload));
+    named
+        .map(str::to_owned)
+        .chain(required.filter_map(program))
+        .chain(phases.flat_map(programs::app::installed))
+        .collect()
+}
+
+/// The names of the programs of all recipes, and shells.
+pub(crate) fn programs_of_recipes() -> Vec<String> {
+    let recipes = fsdyno_recipes::names()
+        .into_iter()
+        .filter_map(fsdyno_recipes::find);
+    let required = recipes.flat_map(|recipe| recipe.requirements());
+    let names = required.filter_map(program);
+    names.chain(SHELLS.map(str::to_owned)).collect()
+}
+
+fn program(requirement: Requirement) -> Option<String> {
+    match requirement.need {
+        Need::Program { name, .. } => Some(name),
+        _ => None,
+    }
 }
 
 /// The first requirement that is not met here.

@@ -7,13 +7,13 @@
 pub(crate) mod entry;
 
 use crate::start::{self, MACHINE, QUEUES, SOLID};
-use crate::{LINE_NAME, PLACE, own_programs};
+use crate::{LINE_NAME, PLACE, libraries, own_programs};
 use fsdyno_files::programs;
 use fsdyno_host::probe::MODULES;
 use fsdyno_model::LabChoice;
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::Errno;
-use rustix::mount::{MountFlags, mount};
+use rustix::mount::{MountFlags, mount, mount_bind};
 use rustix::system::{RebootCommand, reboot};
 use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 use std::fs::{self, File, Permissions};
@@ -61,6 +61,10 @@ pub fn set_up_guest() -> Result<PathBuf, GuestInitError> {
     // The link is in the host's `/proc`.
     let own = std::env::var_os(own_programs::GIVEN).map(PathBuf::from);
     let own = own.map(|path| fs::read_link(&path).unwrap_or(path));
+    let libraries = std::env::var_os(libraries::GIVEN).map(fs::read).transpose();
+    let libraries = libraries.map_err(GuestInitError::at("read the list of its libraries"))?;
+    // SAFETY: this process has one thread.
+    unsafe { std::env::remove_var(libraries::PRELOAD) };
     programs::take_given_path(own.as_ref().map(|_| own_programs::PLACE.into()));
     for (fstype, target) in [
         ("proc", "/proc"),
@@ -90,6 +94,12 @@ pub fn set_up_guest() -> Result<PathBuf, GuestInitError> {
     let temporary = place.join("tmp");
     fs::create_dir_all(&temporary)
         .map_err(GuestInitError::at(format!("make {}", temporary.display())))?;
+    if let Some(libraries) = libraries {
+        let cache = place.join("libraries");
+        fs::write(&cache, libraries)
+            .and_then(|()| Ok(mount_bind(&cache, libraries::CACHE)?))
+            .map_err(GuestInitError::at("list its libraries"))?;
+    }
     if let Some(own) = &own {
         let link = own_programs::PLACE;
         symlink(own, link).map_err(GuestInitError::at(format!("make {link}")))?;

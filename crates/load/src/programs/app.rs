@@ -71,6 +71,11 @@ pub(super) fn requirement(phase: &PhasePlan) -> Option<Requirement> {
     Some(Requirement::new(Need::Program { name, package }, of))
 }
 
+/// The paths of the installed programs of a phase of an application.
+pub fn installed(phase: &PhasePlan) -> Vec<String> {
+    of(phase).map_or_else(Vec::new, |app| app.installed())
+}
+
 /// The setting that is the size of the data of a phase of an application, and its value.
 pub fn size(phase: &PhasePlan) -> Option<(String, u64)> {
     let app = of(phase)?;

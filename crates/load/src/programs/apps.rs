@@ -436,12 +436,7 @@ impl App {
     /// The missing programs of this machine, and the packages that contain them.
     pub fn missing(&self) -> Option<(String, String)> {
         let directories = self.directories();
-        let is_here = |name: &str| {
-            programs::find(name).is_some()
-                || directories
-                    .iter()
-                    .any(|one| programs::find(one.join(name)).is_some())
-        };
+        let is_here = |name: &str| located(name, &directories).is_some();
         let missing = self.programs.iter().filter(|(name, _)| !is_here(name));
         let (names, mut packages): (Vec<&str>, Vec<&str>) = missing
             .map(|(name, package)| (name.as_str(), package.as_str()))
@@ -450,6 +445,26 @@ impl App {
         packages.dedup();
         (!names.is_empty()).then(|| (names.join("`, `"), packages.join(" ")))
     }
+
+    /// The paths of its programs that are installed.
+    pub fn installed(&self) -> Vec<String> {
+        let directories = self.directories();
+        let names = self.programs.keys();
+        let paths = names.filter_map(|name| located(name, &directories));
+        paths
+            .map(|path| path.to_string_lossy().into_owned())
+            .collect()
+    }
+}
+
+/// A program of an application: in the search path, or else in these directories.
+fn located(name: &str, directories: &[PathBuf]) -> Option<PathBuf> {
+    let inside = || {
+        directories
+            .iter()
+            .find_map(|one| programs::find(one.join(name)))
+    };
+    programs::find(name).or_else(inside)
 }
 
 /// The directories of a pattern with `*` for the rest of a name, the last by name first.

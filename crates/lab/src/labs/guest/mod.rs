@@ -23,7 +23,7 @@ use crate::labs::host::hint;
 use crate::labs::limit::run_cell;
 use crate::labs::{Lab, Surveyed};
 use crate::messages::Task;
-use crate::missing::Missing;
+use crate::missing::{self, Missing};
 use crate::notes::Notes;
 use crate::preflight::{ImageSizes, Preflight};
 use crate::procedure::CellEnd;
@@ -98,6 +98,8 @@ pub struct GuestLab {
     /// The description of a guest; empty before the survey.
     about: String,
     missing: Missing,
+    /// The programs of its guests.
+    programs: Vec<String>,
     /// Receives the profiles of its cells in virtual time, if they are wanted.
     profiles: Option<Profiles>,
 }
@@ -133,6 +135,7 @@ impl GuestLab {
         }
         let mut lab = Self::empty(lab, size, scratch, journal, stop)?;
         lab.images = images;
+        lab.programs = missing::programs_of(plan);
         if plan.disk_in_real_time().is_some() {
             lab.machine.with_model_disks()?;
         }
@@ -179,6 +182,7 @@ impl GuestLab {
             stop,
             about: String::new(),
             missing: Missing::default(),
+            programs: missing::programs_of_recipes(),
             profiles: None,
         })
     }

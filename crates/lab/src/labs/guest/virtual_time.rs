@@ -236,6 +236,7 @@ impl GuestLab {
             kind,
             random,
             profiled: self.profiles.is_some(),
+            programs: &self.programs,
         };
         time_travel::start(&self.machine, size, program, scratch, &self.journal)
     }

@@ -21,7 +21,7 @@ use fsdyno_host::journal::Journal;
 use fsdyno_host::loops::Loop;
 use fsdyno_host::mounts::{self, Mounted};
 use fsdyno_host::pools::HeldPool;
-use fsdyno_host::{cache, command, entropy};
+use fsdyno_host::{cache, command, entropy, formatting};
 use fsdyno_load::measure::{Confined, LoadError};
 use fsdyno_load::programs as load_programs;
 use fsdyno_model::step::shell_line;
@@ -317,6 +317,16 @@ impl<'a, 'n> HostExecutor<'a, 'n> {
             }
             refused = true;
             std::thread::sleep(Duration::from_millis(200));
+        }
+        // The guard has the device open, so its pages outlive the last unmount. Those that a program read
+        // while it was mounted may be older than what the file system wrote.
+        for device in argv.iter().filter(|word| word.starts_with('/')) {
+            formatting::forget_cache_of(Path::new(device)).map_err(|e| {
+                self.notes.halt(
+                    format!("cannot drop the cache of {device}: {e}"),
+                    e.raw_os_error(),
+                )
+            })?;
         }
         loop {
             match self.program(&argv, clean) {
