@@ -23,6 +23,8 @@ pub enum DiskFault {
     BitFlip,
     /// A write is acknowledged and is not on the disk.
     LostWrite,
+    /// A write is acknowledged, and only its first sectors are on the disk.
+    TornWrite,
     /// A write is at the place of another write.
     MisdirectedWrite,
     /// A sector cannot be read until it is written.
@@ -39,9 +41,10 @@ pub enum DiskFault {
 
 impl DiskFault {
     /// Those of a sector or of a write.
-    pub const OF_SECTORS: [Self; 5] = [
+    pub const OF_SECTORS: [Self; 6] = [
         Self::BitFlip,
         Self::LostWrite,
+        Self::TornWrite,
         Self::MisdirectedWrite,
         Self::ReadError,
         Self::TransientReadError,
@@ -60,6 +63,7 @@ impl DiskFault {
         match self {
             Self::BitFlip => "bit flip",
             Self::LostWrite => "lost write",
+            Self::TornWrite => "torn write",
             Self::MisdirectedWrite => "misdirected write",
             Self::ReadError => "read error",
             Self::TransientReadError => "transient read error",
@@ -153,8 +157,8 @@ pub struct InjectedFault {
     pub role: Option<BlockRole>,
     /// The disk, counted from 0.
     pub disk: u32,
-    /// The sector of 512 bytes; that of a lost or misdirected write is one of those that it wrote. Of a
-    /// whole disk: the requests until it dies, or the writes that it has.
+    /// The sector of 512 bytes; that of a lost, torn or misdirected write is one of those that it
+    /// wrote. Of a whole disk: the requests until it dies, or the writes that it has.
     pub sector: u64,
     /// The worst that a user sees.
     pub outcome: FaultOutcome,
@@ -262,7 +266,7 @@ impl FaultTestsInfo {
 
 impl FaultTests {
     /// The version of this structure.
-    pub const SCHEMA: u32 = 3;
+    pub const SCHEMA: u32 = 4;
 
     /// Their name in their id, where a run has its suite.
     pub const NAME: &'static str = "lose";

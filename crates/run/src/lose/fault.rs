@@ -148,6 +148,16 @@ fn inject(
             let lost = medium.last_write(sector)?;
             ((disk, lost as u64, 0), medium.without(Some(lost)))
         }
+        DiskFault::TornWrite => {
+            let torn = medium.last_write(sector)?;
+            // The sector is not written, and an earlier one is.
+            let before = sector.checked_sub(medium.writes[torn].sector)?;
+            if before == 0 {
+                return None;
+            }
+            let kept = 1 + random.below(before);
+            ((disk, torn as u64, kept), medium.torn(torn, kept))
+        }
         DiskFault::MisdirectedWrite => {
             let lost = medium.last_write(sector)?;
             let other = pick(places, random).filter(|other| other.disk == disk)?;

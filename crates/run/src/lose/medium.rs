@@ -83,19 +83,34 @@ impl Medium {
 
     /// The contents if this write is lost.
     pub fn without(&self, lost: Option<usize>) -> Base {
-        self.with_writes(|number| Some(number) != lost)
+        self.with_writes(|number| if Some(number) == lost { 0 } else { usize::MAX })
+    }
+
+    /// The contents if this write stops after this number of sectors.
+    pub fn torn(&self, torn: usize, sectors: u64) -> Base {
+        self.with_writes(|number| {
+            if number == torn {
+                length(sectors)
+            } else {
+                usize::MAX
+            }
+        })
     }
 
     /// The contents after this number of writes.
     pub fn after(&self, writes: usize) -> Base {
-        self.with_writes(|number| number < writes)
+        self.with_writes(|number| if number < writes { usize::MAX } else { 0 })
     }
 
-    fn with_writes(&self, has: impl Fn(usize) -> bool) -> Base {
+    /// The contents if each write has at most this number of bytes.
+    fn with_writes(&self, most: impl Fn(usize) -> usize) -> Base {
         let mut contents = Contents::of(self.empty.clone());
-        let writes = self.writes.iter().enumerate();
-        for (_, write) in writes.filter(|(number, _)| has(*number)) {
-            contents.put(write.sector, &write.bytes());
+        for (number, write) in self.writes.iter().enumerate() {
+            let most = most(number);
+            if most > 0 {
+                let bytes = write.bytes();
+                contents.put(write.sector, &bytes[..bytes.len().min(most)]);
+            }
         }
         contents.snapshot()
     }
