@@ -199,7 +199,7 @@ pub enum Command {
     /// Show, verify and build answers that were measured before
     ///
     /// An atlas is a file of figures in virtual time, by work, disk and size: the same on every machine
-    /// with the same packages, so that each cell can be measured again and compared to the nanosecond
+    /// with the same programs, so that each cell can be measured again and compared to the nanosecond
     /// (docs/atlas.md).
     Atlas(Box<commands::atlas::AtlasArgs>),
     /// List file systems, phases, datasets and more, and whether they work here

@@ -7,8 +7,10 @@ use crate::document::{
     Tone,
 };
 use crate::terms;
-use fsdyno_model::{Nanos, PowerCut, Recovery, Series, WorkLoss};
+use fsdyno_model::{Contender, Nanos, PowerCut, Recovery, Series, WorkLoss};
 use fsdyno_stats::{median_whole, proportion_interval};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 /// The answer and the table, for a screen.
 pub fn screen(series: &Series) -> Document {
@@ -65,6 +67,79 @@ fn names(series: &Series) -> Vec<String> {
     contenders.map(|one| terms::printable(&one.label)).collect()
 }
 
+/// What power cuts during usual work took from a contender.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize)]
+pub struct PowerLosses {
+    /// The number of power cuts.
+    pub power_cuts: usize,
+    /// The time from the oldest lost change until the power cut, without fsync: the median.
+    pub median_ns: u64,
+    /// The same at worst.
+    pub worst_ns: u64,
+    /// In how many power cuts something synced was lost.
+    pub synced: usize,
+    /// In how many a save by rename left neither the old nor the new file.
+    pub broken_saves: usize,
+    /// In how many a person had to repair the file system.
+    pub by_person: usize,
+}
+
+impl PowerLosses {
+    /// Those of the newest series with such power cuts; none without one.
+    pub(crate) fn of(
+        series: &[Series],
+        is_it: impl Fn(&Contender) -> bool,
+        counts: impl Fn(&PowerCut) -> bool,
+    ) -> Option<Self> {
+        let series = series.iter().filter(|one| one.info.activities.is_some());
+        let found = series.filter_map(|series| {
+            let contenders = series.info.contenders.iter();
+            let labels: Vec<&str> = contenders
+                .filter(|one| is_it(one))
+                .map(|one| &*one.label)
+                .collect();
+            let cuts = series.power_cuts.iter();
+            let cuts = Cuts {
+                name: String::new(),
+                all: cuts
+                    .filter(|one| labels.contains(&&*one.contender) && counts(one))
+                    .collect(),
+            };
+            Some((series.info.started_unix_ns, cuts.losses()?))
+        });
+        found
+            .max_by_key(|(started, _)| *started)
+            .map(|(_, losses)| losses)
+    }
+
+    /// The reason why it does not survive power cuts; none if it does.
+    pub(crate) fn fails(self) -> Option<String> {
+        let of = terms::count(self.power_cuts, "power cut");
+        if self.synced > 0 {
+            return Some(format!("synced data were lost in {} of {of}", self.synced));
+        }
+        let by_person = self.by_person;
+        (by_person > 0).then(|| format!("a person had to repair it after {by_person} of {of}"))
+    }
+
+    /// `changes without fsync of the last 4.99 s are lost in the median, of the last 30.1 s at worst (20
+    /// power cuts); nothing synced is lost`.
+    pub(crate) fn describe(self) -> String {
+        let of = terms::count(self.power_cuts, "power cut");
+        let (median, worst) = (Nanos(self.median_ns), Nanos(self.worst_ns));
+        let synced = self.fails();
+        let synced = synced.unwrap_or_else(|| "nothing synced is lost".to_owned());
+        let saves = match self.broken_saves {
+            0 => String::new(),
+            n => format!("; saves by rename left neither the old nor the new file in {n}"),
+        };
+        format!(
+            "changes without fsync of the last {median} are lost in the median, of the last {worst} at \
+             worst ({of}); {synced}{saves}"
+        )
+    }
+}
+
 /// The power cuts of a contender.
 struct Cuts<'a> {
     name: String,
@@ -94,6 +169,19 @@ impl Cuts<'_> {
         let mut lost: Vec<Nanos> = lost.map(Option::unwrap_or_default).collect();
         lost.sort_unstable();
         lost
+    }
+
+    /// The losses; none without a power cut.
+    fn losses(&self) -> Option<PowerLosses> {
+        let lost = self.lost();
+        Some(PowerLosses {
+            power_cuts: self.all.len(),
+            median_ns: median(lost.iter().copied())?.0,
+            worst_ns: lost.last()?.0,
+            synced: self.synced(),
+            broken_saves: self.with(|one| one.broken_saves > 0),
+            by_person: self.by_person(),
+        })
     }
 
     /// In how many power cuts a loss of some activity counts. Without any file, all do.
@@ -146,11 +234,11 @@ fn median(times: impl IntoIterator<Item = Nanos>) -> Option<Nanos> {
 }
 
 /// The answer: how much unsynced work is lost, whether synced data are, broken saves, and repairs.
-fn lead(series: &Series) -> Vec<String> {
+pub(crate) fn lead(series: &Series) -> Vec<String> {
     let contenders = contenders(series);
     let ages = contenders.iter().filter_map(|cuts| {
-        let lost = cuts.lost();
-        let (median, worst) = (median(lost.iter().copied())?, lost.last()?);
+        let losses = cuts.losses()?;
+        let (median, worst) = (Nanos(losses.median_ns), Nanos(losses.worst_ns));
         Some(format!("{} {median} ({worst})", cuts.name))
     });
     let ages: Vec<String> = ages.collect();

@@ -30,7 +30,10 @@ pub struct AtlasPlan {
     draws: u32,
     /// The tests with faulty disks.
     #[serde(default)]
-    pub faults: Option<FaultsPlan>,
+    pub faults: Option<TestsPlan>,
+    /// The power cuts during usual work.
+    #[serde(default)]
+    pub power: Option<TestsPlan>,
     #[serde(rename = "part")]
     parts: Vec<Part>,
     /// The hash of the file.
@@ -38,13 +41,13 @@ pub struct AtlasPlan {
     pub hash: String,
 }
 
-/// The tests with faulty disks of an atlas (`fsdyno lose`).
+/// The tests with faulty disks, or the power cuts, of an atlas (`fsdyno lose`).
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct FaultsPlan {
+pub struct TestsPlan {
     /// The contenders in short form.
     pub contenders: Vec<String>,
-    /// The most faults of each kind in blocks of each role.
+    /// The most faults of each kind in blocks of each role, or the power cuts of each contender.
     pub draws: NonZeroU32,
 }
 

@@ -125,16 +125,17 @@ fn an_atlas_is_built_shown_verified_and_compared() {
 }
 
 #[test]
-fn tests_with_faulty_disks_of_an_atlas_are_built_verified_and_advise() {
-    let test = "tests_with_faulty_disks_of_an_atlas_are_built_verified_and_advise";
+fn tests_with_faulty_disks_and_power_cuts_of_an_atlas_are_built_verified_and_advise() {
+    let test = "tests_with_faulty_disks_and_power_cuts_of_an_atlas_are_built_verified_and_advise";
     let Some(kernel) = lab_kernel(test).filter(|_| have(&["mkfs.ext4", "mkfs.ext3"], test)) else {
         return;
     };
     let home = Home::new();
     let path = |name: &str| home.path(name).display().to_string();
     let (plan, file, changed) = (path("plan.toml"), path("a.jsonl"), path("b.jsonl"));
-    let faults = "[faults]\ncontenders = [\"ext4\"]\ndraws = 1\n\n[[part]]";
-    fs::write(&plan, PLAN.replacen("[[part]]", faults, 1)).unwrap();
+    let tests = "[faults]\ncontenders = [\"ext4\"]\ndraws = 1\n\n\
+                 [power]\ncontenders = [\"ext4\"]\ndraws = 2\n\n[[part]]";
+    fs::write(&plan, PLAN.replacen("[[part]]", tests, 1)).unwrap();
     let (kernel, work) = (kernel.display().to_string(), home.work());
     let work = work.display().to_string();
     let place = ["--guest-kernel", &kernel, "--work-dir", &work];
@@ -170,6 +171,15 @@ fn tests_with_faulty_disks_of_an_atlas_are_built_verified_and_advise() {
     ] {
         assert!(advice.out.contains(said), "{said}: {}", advice.out);
     }
+    let advice = home.fsdyno(&[&question[..5], &["--fs", "ext4"]].concat());
+    let said = "When the power fails, changes without fsync of the last";
+    let words: Vec<&str> = advice.out.split_whitespace().collect();
+    assert!(
+        words.join(" ").contains(said),
+        "{}{}",
+        advice.out,
+        advice.err
+    );
     let verified = atlas(&["verify", "--atlas", &file, "faults/ext4"]);
     assert_eq!(verified.code, Some(0), "{}{}", verified.out, verified.err);
     let (outcome, other) = ("\"outcome\":\"wrong-data\"", "\"outcome\":\"healed\"");
@@ -181,6 +191,16 @@ fn tests_with_faulty_disks_of_an_atlas_are_built_verified_and_advise() {
         "{}",
         verified.out
     );
+    let verified = atlas(&["verify", "--atlas", &file, "power/ext4"]);
+    assert_eq!(verified.code, Some(0), "{}{}", verified.out, verified.err);
+    fs::write(
+        &changed,
+        whole.replacen("\"acknowledged\":", "\"acknowledged\":1", 1),
+    )
+    .unwrap();
+    let verified = atlas(&["verify", "--atlas", &changed, "power"]);
+    assert_eq!(verified.code, Some(1), "{}{}", verified.out, verified.err);
+    assert!(verified.out.contains("power cut 1"), "{}", verified.out);
 }
 
 /// Another build of fsdyno measured the shipped file, on another day and perhaps another machine.

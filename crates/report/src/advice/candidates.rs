@@ -3,6 +3,7 @@
 use super::{CrashTests, DeadDisks, FlippedBits, FullDisks};
 use crate::comparison::{Comparisons, Line, Value};
 use crate::figures::summary;
+use crate::power_losses::PowerLosses;
 use crate::terms;
 use fsdyno_model::{Contender, Nanos, ResultSet, StopReason};
 use fsdyno_stats::{
@@ -43,6 +44,8 @@ pub struct Candidate {
     pub costs: Option<String>,
     /// The results of crash tests; null if it was not tested.
     pub crash_tests: Option<CrashTests>,
+    /// What power cuts during usual work took; null if it was not tested.
+    pub power_losses: Option<PowerLosses>,
     /// The results of flipped bits on its disks; null if it was not tested.
     pub flipped_bits: Option<FlippedBits>,
     /// The results of disks that died; null if none did.
@@ -253,6 +256,7 @@ impl Field {
                     costs: None,
                     crash_tests: None,
                     flipped_bits: None,
+                    power_losses: None,
                     dead_disks: None,
                     full_disks: None,
                 });

@@ -185,6 +185,9 @@ fn lead(advice: &Recommendation) -> String {
         let _ = write!(text, " Its options give up safety: {costs}.");
     }
     text += &known(advice, best);
+    if let Some(losses) = best.power_losses {
+        let _ = write!(text, " When the power fails, {}.", losses.describe());
+    }
     match best.flipped_bits {
         Some(bits) => {
             let _ = write!(text, " On a faulty disk: {}.", bits.describe());

@@ -20,12 +20,13 @@ use crate::compare::RunVerdict;
 use crate::comparison::warnings::about_work;
 use crate::comparison::{Comparisons, user_code};
 use crate::lists::unique;
+use crate::power_losses::PowerLosses;
 use crate::run_json::{self, RatioInterval};
 use crate::terms;
 pub(crate) use candidates::{Field, Total};
 use fsdyno_model::{
-    Contender, Exploration, FaultTests, Plan, ProgramSource, ResultSet, StateClass, WarningKind,
-    Workload,
+    Contender, Exploration, FaultTests, Plan, ProgramSource, ResultSet, Series, StateClass,
+    WarningKind, Workload,
 };
 use fsdyno_stats::Verdict;
 use safety::release;
@@ -47,6 +48,8 @@ pub struct Question<'a> {
     pub explorations: &'a [Exploration],
     /// The strongest class of crash states without violations that is required.
     pub safety: Option<StateClass>,
+    /// The power cuts during usual work in the store.
+    pub power_cuts: &'a [Series],
     /// The tests with faulty disks in the store.
     pub fault_tests: &'a [FaultTests],
     /// Whether no flipped bit may give wrong data.
@@ -327,6 +330,7 @@ impl Recommendation {
         add_tests(&mut candidates, question);
         if let Some(class) = question.safety {
             dropped.extend(require(class, &mut candidates));
+            dropped.extend(drop_those(&mut candidates, |one| one.power_losses?.fails()));
         }
         if question.bitrot {
             dropped.extend(require_right_data(&mut candidates));
@@ -413,6 +417,7 @@ fn add_tests(candidates: &mut [Candidate], question: &Question<'_>) {
         let kernel = question.kernel_of(&one.planned);
         let application = question.application.as_ref();
         one.crash_tests = CrashTests::of(&one.planned, kernel, question.explorations, application);
+        one.power_losses = PowerLosses::of_contender(&one.planned, kernel, question.power_cuts);
         one.flipped_bits = FlippedBits::of(&one.planned, kernel, question.fault_tests);
         one.dead_disks = DeadDisks::of(&one.planned, kernel, question.fault_tests);
         one.full_disks = FullDisks::of(&one.planned, kernel, question.fault_tests);

@@ -2,10 +2,11 @@
 //! contender.
 
 use super::Application;
+use crate::power_losses::PowerLosses;
 use crate::terms;
 use fsdyno_model::{
     Contender, DiskFault, Exploration, FaultOutcome, FaultTest, FaultTests, FullAction, FullDisk,
-    InjectedFault, ProgramSource, StateClass,
+    InjectedFault, ProgramSource, Series, StateClass,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -293,6 +294,22 @@ fn distinct<'f>(faults: impl Iterator<Item = &'f InjectedFault>) -> Vec<&'f Inje
         }
     }
     all
+}
+
+impl PowerLosses {
+    /// Those of a contender, as those of flipped bits.
+    pub(super) fn of_contender(
+        contender: &Contender,
+        kernel: Option<&str>,
+        series: &[Series],
+    ) -> Option<Self> {
+        let kernel = release(kernel?)?;
+        Self::of(
+            series,
+            |one| is_same_system(one, contender) && has_same_options(one, contender),
+            |cut| release(&cut.guest) == Some(kernel),
+        )
+    }
 }
 
 /// The results of full disks of a contender.

@@ -7,6 +7,7 @@ use crate::compare::RunVerdict;
 use crate::disk_faults;
 use crate::document::{Block, Cell, Column, Document, Item, Label, Row, Section, Table, Tone};
 use crate::lists::{by_key, unique};
+use crate::power_losses;
 use crate::terms;
 use fsdyno_model::Nanos;
 use fsdyno_stats::Verdict;
@@ -35,6 +36,8 @@ pub struct AtlasAnswers {
     pub answers: Vec<Answer>,
     /// What faulty disks did to its contenders, in sentences.
     pub faults: Vec<String>,
+    /// What power cuts took from its contenders, in sentences.
+    pub power_cuts: Vec<String>,
     /// The option that names the file in commands: ` --atlas FILE`; empty for the shipped atlas.
     #[serde(skip)]
     pub option: String,
@@ -120,6 +123,11 @@ impl Atlas {
                 .iter()
                 .flat_map(disk_faults::sentences)
                 .collect(),
+            power_cuts: self
+                .power_cuts()
+                .iter()
+                .flat_map(power_losses::lead)
+                .collect(),
             option: String::new(),
         }
     }
@@ -169,7 +177,7 @@ impl AtlasAnswers {
             }
         };
         document.blocks.push(Block::Legend(legend(answers).into()));
-        document.blocks.extend(self.faults());
+        document.blocks.extend(self.tests());
         let option = &self.option;
         document.blocks.push(Block::paragraph(match answers {
             [one] => format!(
@@ -185,11 +193,25 @@ impl AtlasAnswers {
         document
     }
 
-    /// What faulty disks did; none if that was not tested.
-    pub(crate) fn faults(&self) -> Option<Block> {
-        let section = Section::new("faults", "Faulty disks");
-        let text = self.faults.join(" ");
-        (!text.is_empty()).then(|| section.with(Block::paragraph(text)).into())
+    /// What power cuts and faulty disks did, each with its title, if it was tested.
+    pub(crate) fn tested(&self) -> impl Iterator<Item = (&'static str, &'static str, String)> {
+        let all = [
+            ("power-cuts", "Power cuts", &self.power_cuts),
+            ("faults", "Faulty disks", &self.faults),
+        ];
+        let tested = all
+            .into_iter()
+            .filter(|(.., sentences)| !sentences.is_empty());
+        tested.map(|(name, title, sentences)| (name, title, sentences.join(" ")))
+    }
+
+    /// The same as sections.
+    pub(crate) fn tests(&self) -> impl Iterator<Item = Block> {
+        self.tested().map(|(name, title, text)| {
+            Section::new(name, title)
+                .with(Block::paragraph(text))
+                .into()
+        })
     }
 
     /// The figures of all answers, for CSV.

@@ -3,8 +3,11 @@
 
 use super::{AnswerAtSize, Atlas, Head, Question};
 use crate::compare::{Line, RunComparison};
-use crate::document::{Block, Cell, Column, Document, Row, Section, Table};
+use crate::disk_faults;
+use crate::document::{Block, Cell, Column, Document, Item, Row, Section, Table, Tone};
+use crate::power_losses::PowerLosses;
 use crate::terms;
+use fsdyno_model::{Contender, PowerCut};
 use fsdyno_stats::Verdict;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -22,6 +25,8 @@ pub struct AtlasDiff {
     pub equal: (usize, usize),
     /// The answers that changed.
     pub answers: Vec<ChangedAnswer>,
+    /// The tests with faulty disks and the power cuts that changed.
+    pub tests: Vec<ChangedTest>,
     /// The times of phases that changed by a verdict within their question, the largest change first.
     pub figures: Vec<ChangedFigure>,
 }
@@ -44,6 +49,17 @@ pub struct ChangedAnswer {
     pub fastest: [String; 2],
 }
 
+/// A test of a contender with faulty disks, or its power cuts, that changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChangedTest {
+    /// Its name: `faults/ext4`.
+    pub test: String,
+    /// The number of faults or power cuts that differ.
+    pub differ: usize,
+    /// What they did then and now, in sentences.
+    pub said: [String; 2],
+}
+
 /// A changed time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ChangedFigure {
@@ -63,6 +79,7 @@ impl AtlasDiff {
         let mut diff = Self {
             identity: identity(&one.head, &other.head),
             only: [missing(one, other), missing(other, one)],
+            tests: changed_tests(one, other),
             ..Self::default()
         };
         for before in &one.questions {
@@ -116,9 +133,9 @@ impl AtlasDiff {
         }));
     }
 
-    /// Whether both have the same cells, equal to the nanosecond.
+    /// Whether both have the same cells, equal to the nanosecond, and no common test differs.
     pub fn is_empty(&self) -> bool {
-        self.equal.0 == self.equal.1 && self.only.iter().all(Vec::is_empty)
+        self.equal.0 == self.equal.1 && self.tests.is_empty() && self.only.iter().all(Vec::is_empty)
     }
 
     /// The differences, with at most this number of rows in each table.
@@ -126,11 +143,13 @@ impl AtlasDiff {
         let mut document = Document::new("fsdyno: two atlases");
         let (equal, cells) = self.equal;
         let mut lead = format!(
-            "{equal} of {} in {} are equal to the nanosecond. Changed by a verdict: {}, and {}.",
+            "{equal} of {} in {} are equal to the nanosecond. Changed by a verdict: {}, and {}. Tests that \
+             changed: {}.",
             terms::count(cells, "common cell"),
             terms::count(self.questions, "common question"),
             terms::count(self.answers.len(), "answer"),
             terms::count(self.figures.len(), "figure"),
+            self.tests.len(),
         );
         for (which, names) in ["first", "second"].into_iter().zip(&self.only) {
             if !names.is_empty() {
@@ -202,8 +221,76 @@ impl AtlasDiff {
             }
             document.blocks.push(section.into());
         }
+        document.blocks.extend(self.changed_tests());
         document
     }
+
+    /// The tests that changed.
+    fn changed_tests(&self) -> Option<Block> {
+        let items = self.tests.iter().map(|one| {
+            let mut text = format!("{} differ", one.differ);
+            let [then, now] = &one.said;
+            if then != now {
+                let _ = write!(text, ". First: {then} Second: {now}");
+            }
+            Item::new(terms::printable(&one.test), Tone::Plain, text)
+        });
+        let list = Block::List(items.collect());
+        let section = Section::new("tests", "Faulty disks and power cuts").with(list);
+        (!self.tests.is_empty()).then(|| section.into())
+    }
+}
+
+/// The tests that both atlases have of a contender, with the same draws, and that differ.
+fn changed_tests(one: &Atlas, other: &Atlas) -> Vec<ChangedTest> {
+    let mut changed = Vec::new();
+    let mut add = |kind: &str, label: &str, differ: usize, said: [String; 2]| {
+        if differ > 0 {
+            let test = format!("{kind}/{label}");
+            changed.push(ChangedTest { test, differ, said });
+        }
+    };
+    if let [Some(one), Some(other)] = [one, other].map(Atlas::fault_tests)
+        && (one.info.seed, one.info.draws) == (other.info.seed, other.info.draws)
+    {
+        for test in &one.tests {
+            let label = &*test.contender;
+            if let Some(again) = other.tests.iter().find(|one| one.contender == label) {
+                let said = [&one, &other].map(|tests| {
+                    let mut tests = tests.clone();
+                    tests.tests.retain(|one| one.contender == label);
+                    disk_faults::sentences(&tests).join(" ")
+                });
+                add("faults", label, unequal(&test.faults, &again.faults), said);
+            }
+        }
+    }
+    if let [Some(one), Some(other)] = [one, other].map(Atlas::power_cuts)
+        && (one.info.seed, &one.info.disk) == (other.info.seed, &other.info.disk)
+    {
+        for contender in &one.info.contenders {
+            let label = &*contender.label;
+            let [then, now] = [&one, &other].map(|series| -> Vec<&PowerCut> {
+                let cuts = series.power_cuts.iter();
+                cuts.filter(|cut| cut.contender == label).collect()
+            });
+            if !now.is_empty() {
+                let said = [&one, &other].map(|series| {
+                    let is_it = |one: &Contender| one.label == label;
+                    let losses = PowerLosses::of(std::slice::from_ref(series), is_it, |_| true);
+                    losses.map_or_else(String::new, |losses| losses.describe() + ".")
+                });
+                add("power", label, unequal(&then, &now), said);
+            }
+        }
+    }
+    changed
+}
+
+/// How many entries of two lists differ.
+fn unequal<T: PartialEq>(one: &[T], other: &[T]) -> usize {
+    let pairs = one.iter().zip(other).filter(|(one, other)| one != other);
+    pairs.count() + one.len().abs_diff(other.len())
 }
 
 /// The questions of an atlas that another does not have.

@@ -1,7 +1,7 @@
-//! The file of an atlas: a line of JSON for its head, for the tests with faulty disks, for each question,
-//! and for each cell of the question before it. Texts of profiles are in the head alone.
+//! The file of an atlas: a line of JSON for its head, for the tests with faulty disks, for the power cuts, for
+//! each question, and for each cell of the question before it. Texts of profiles are in the head alone.
 
-use super::{Atlas, AtlasCell, AtlasFaults, Head, Question};
+use super::{Atlas, AtlasCell, AtlasFaults, AtlasPower, Head, Question};
 use fsdyno_model::{Nanos, Plan, Workload};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
@@ -23,9 +23,10 @@ const DRAWS: u32 = 1000;
 /// A line of the file.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-enum Line<H, F, Q, C> {
+enum Line<H, F, P, Q, C> {
     Atlas(H),
     Faults(F),
+    Power(P),
     Question(Q),
     Cell(C),
 }
@@ -54,7 +55,7 @@ impl Atlas {
     /// The text of the file.
     pub fn text(&self) -> String {
         let mut text = String::new();
-        let mut add = |line: &Line<&Head, &AtlasFaults, &Question, &AtlasCell>| {
+        let mut add = |line: &Line<&Head, &AtlasFaults, &AtlasPower, &Question, &AtlasCell>| {
             // These values are plain data: serialisation cannot fail.
             text += &serde_json::to_string(line).unwrap_or_default();
             text.push('\n');
@@ -67,6 +68,9 @@ impl Atlas {
         }));
         if let Some(faults) = &self.faults {
             add(&Line::Faults(faults));
+        }
+        if let Some(power) = &self.power {
+            add(&Line::Power(power));
         }
         for question in &self.questions {
             add(&Line::Question(&without_profiles(question)));
@@ -88,12 +92,13 @@ impl Atlas {
         let mut atlas = Self {
             head,
             faults: None,
+            power: None,
             questions: Vec::new(),
         };
         let mut names = BTreeSet::new();
         let mut cells = 0;
         for (number, line) in lines {
-            let line: Line<IgnoredAny, AtlasFaults, Question, AtlasCell> =
+            let line: Line<IgnoredAny, AtlasFaults, AtlasPower, Question, AtlasCell> =
                 serde_json::from_str(line).map_err(|error| at(number)(in_line(&error)))?;
             match line {
                 Line::Atlas(_) => return Err(at(number)("a second head".to_owned())),
@@ -102,6 +107,12 @@ impl Atlas {
                     if atlas.faults.replace(faults).is_some() {
                         let why = "a second list of tests with faulty disks";
                         return Err(at(number)(why.to_owned()));
+                    }
+                }
+                Line::Power(power) => {
+                    power.check().map_err(at(number))?;
+                    if atlas.power.replace(power).is_some() {
+                        return Err(at(number)("a second list of power cuts".to_owned()));
                     }
                 }
                 Line::Question(mut question) => {
@@ -172,7 +183,7 @@ fn head(line: &str) -> Result<Head, String> {
         ));
     }
     match serde_json::from_str(line) {
-        Ok(Line::<Head, IgnoredAny, IgnoredAny, IgnoredAny>::Atlas(head)) => Ok(head),
+        Ok(Line::<Head, IgnoredAny, IgnoredAny, IgnoredAny, IgnoredAny>::Atlas(head)) => Ok(head),
         Ok(_) => Err("no head of an atlas".to_owned()),
         Err(error) => Err(in_line(&error)),
     }

@@ -11,12 +11,14 @@ mod chart;
 mod difference;
 mod faults;
 mod lines;
+mod power;
 
 pub use answers::{Answer, AnswerAtSize, AtlasAnswers, Contended};
 pub(crate) use answers::{legend, list, of_one};
 pub use difference::{AtlasDiff, ChangedAnswer, ChangedFigure, ChangedIdentity, identity};
 pub use faults::AtlasFaults;
 pub use lines::{AtlasError, FORMAT};
+pub use power::AtlasPower;
 
 use crate::comparison::warnings::is_about_work;
 use fsdyno_model::names::short_hash;
@@ -37,6 +39,8 @@ pub struct Atlas {
     pub head: Head,
     /// The tests with faulty disks.
     pub faults: Option<AtlasFaults>,
+    /// The power cuts during usual work.
+    pub power: Option<AtlasPower>,
     pub questions: Vec<Question>,
 }
 

@@ -12,8 +12,9 @@ use crate::document::{Block, Column, Document, Label, Row, Section, Table, Text}
 use crate::formats::html;
 use crate::lists;
 use crate::options::{Assets, Options};
+use crate::power_losses::PowerLosses;
 use crate::{ReportError, run_report, terms};
-use fsdyno_model::FaultTests;
+use fsdyno_model::{Contender, FaultTests, Series};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
@@ -79,6 +80,7 @@ struct Site {
     disks: Vec<String>,
     contenders: Vec<String>,
     faults: Option<FaultTests>,
+    power_cuts: Option<Series>,
     pages: Pages,
 }
 
@@ -118,6 +120,7 @@ impl Site {
             disks,
             contenders,
             faults: atlas.fault_tests(),
+            power_cuts: atlas.power_cuts(),
             pages,
             answers,
         }
@@ -222,6 +225,11 @@ impl Site {
             let mut tests = tests.clone();
             tests.tests.retain(|one| one.contender == *contender);
             lead.extend(disk_faults::sentences(&tests).into_iter().map(Text::from));
+        }
+        let is_it = |one: &Contender| one.label == *contender;
+        let series = self.power_cuts.as_ref().map(std::slice::from_ref);
+        if let Some(losses) = series.and_then(|one| PowerLosses::of(one, is_it, |_| true)) {
+            lead.push(format!("When the power fails, {}.", losses.describe()).into());
         }
         self.document(contender, lead, vec![Block::Table(table)])
     }
@@ -360,9 +368,9 @@ impl Site {
                 }
             });
         }
-        if !self.answers.faults.is_empty() {
-            let text = html::escape(&self.answers.faults.join(" "));
-            let _ = writeln!(page, "<h2>Faulty disks</h2>\n<p>{text}</p>");
+        for (_, title, text) in self.answers.tested() {
+            let text = html::escape(&text);
+            let _ = writeln!(page, "<h2>{title}</h2>\n<p>{text}</p>");
         }
         let _ = writeln!(
             page,

@@ -26,6 +26,7 @@ pub fn question(set: &ResultSet) -> Question<'_> {
         variants: &[],
         explorations: &[],
         safety: None,
+        power_cuts: &[],
         fault_tests: &[],
         bitrot: false,
         dead_disk: false,

@@ -3,11 +3,11 @@
 use crate::advice::question;
 use crate::fixture::{guest, one_phase};
 use fsdyno_model::{
-    DiskTime, Effective, GuestSize, LabChoice, ModelDisk, Outcome, ResultSet, Vary, Warning,
-    WarningKind,
+    DiskTime, Effective, FaultOutcome, GuestSize, LabChoice, ModelDisk, Nanos, Outcome, ResultSet,
+    Vary, Warning, WarningKind,
 };
 use fsdyno_report::advice::{Question as Asked, Recommendation};
-use fsdyno_report::atlas::{Atlas, AtlasDiff, AtlasFaults, Head, Question};
+use fsdyno_report::atlas::{Atlas, AtlasDiff, AtlasFaults, AtlasPower, Head, Question};
 use fsdyno_report::site::{File, of_atlas};
 use fsdyno_report::{Format, Options, render_atlas, render_atlas_diff};
 
@@ -53,15 +53,20 @@ fn atlas(runs: &[(u32, &ResultSet)]) -> Atlas {
         questions.push(Question::of("mail", "nvme", *size, set));
     }
     let faults = Some(AtlasFaults::of(&crate::disk_faults::tests()));
+    let mut series = crate::crash::power_losses();
+    series.power_cuts.sort_by_key(|one| one.number);
+    let power = Some(AtlasPower::of(&series));
     let atlas = Atlas {
         head,
         faults,
+        power,
         questions,
     };
     // What is written is read back.
     let read = Atlas::read(&atlas.text()).unwrap();
     assert_eq!(read.questions, atlas.questions);
     assert_eq!(read.faults, atlas.faults);
+    assert_eq!(read.power, atlas.power);
     read
 }
 
@@ -113,6 +118,7 @@ fn an_atlas_decides_as_the_runs_that_it_was_made_of() {
         text.contains("not measured here") && text.contains("2 of 3 questions"),
         "{text}"
     );
+    assert!(text.contains("xfs 5.00 s (5.00 s)"), "{text}");
     for width in [80, 120] {
         let text = shown(&atlas, width);
         assert!(
@@ -174,6 +180,26 @@ fn a_changed_figure_is_found_and_two_atlases_are_compared_by_verdicts() {
     assert!(text.contains("0 of 9 common cells"), "{text}");
     let none = AtlasDiff::of(&one, &one);
     assert!(none.is_empty() && none.figures.is_empty() && none.answers.is_empty());
+
+    // Tests with faulty disks and power cuts count too.
+    let mut tested = one.clone();
+    let faults = &mut tested.faults.as_mut().unwrap().tests[0].faults;
+    faults[0].outcome = FaultOutcome::Hang;
+    let cuts = &mut tested.power.as_mut().unwrap().power_cuts;
+    cuts[0].work.as_mut().unwrap()[0].lost_ns = Some(Nanos(9_000_000_000));
+    let diff = AtlasDiff::of(&one, &tested);
+    assert!(!diff.is_empty());
+    let found = diff.tests.iter().map(|one| (&*one.test, one.differ));
+    assert_eq!(
+        found.collect::<Vec<_>>(),
+        [("faults/ext4", 1), ("power/xfs", 1)]
+    );
+    let text = String::from_utf8(render_atlas_diff(&diff, &Options::default())).unwrap();
+    let words: Vec<&str> = text.split_whitespace().collect();
+    assert!(
+        words.join(" ").contains("of the last 9.00 s at worst"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -211,18 +237,18 @@ fn a_damaged_file_gets_one_clear_message() {
         let kept: Vec<&str> = kept.map(|(_, line)| *line).collect();
         kept.join("\n")
     };
-    let digest = &lines[3][lines[3].find("\"digest\":\"").unwrap() + 10..][..16];
-    let cell = lines[3];
+    let digest = &lines[4][lines[4].find("\"digest\":\"").unwrap() + 10..][..16];
+    let cell = lines[4];
     for (damaged, message) in [
         (String::new(), "the file is empty"),
         ("{}\n".to_owned(), "line 1: no head of an atlas"),
         (text.replacen("\"format\":1", "\"format\":2", 1), "format 2"),
         (without(0), "line 1"),
-        (without(2), "line 3: a cell before any question"),
-        (without(3), "a part of the file is missing"),
+        (without(3), "line 4: a cell before any question"),
+        (without(4), "a part of the file is missing"),
         (
             text.replacen(digest, "x", 1),
-            "line 4: a measured cell without digest",
+            "line 5: a measured cell without digest",
         ),
         (
             text.replacen("\"draw\":1", "\"draw\":9", 1),
@@ -252,12 +278,20 @@ fn a_damaged_file_gets_one_clear_message() {
             text.replacen("\"nvme\":\"title", "\"hdd\":\"title", 1),
             "no profile of the disk nvme",
         ),
-        (text.replacen(cell, &cell[..cell.len() / 2], 1), "line 4"),
-        (format!("{text}{}\n", lines[2]), "a second question"),
+        (text.replacen(cell, &cell[..cell.len() / 2], 1), "line 5"),
+        (format!("{text}{}\n", lines[3]), "a second question"),
         (format!("{text}{}\n", lines[1]), "a second list of tests"),
         (
             text.replacen("\"contender\":\"btrfs\"", "\"contender\":\"jfs\"", 1),
             "line 2: its tests with faulty disks are not those of its contenders",
+        ),
+        (
+            format!("{text}{}\n", lines[2]),
+            "a second list of power cuts",
+        ),
+        (
+            text.replacen("\"number\":2", "\"number\":3", 1),
+            "line 3: its power cuts are not those of its contenders",
         ),
         (format!("{text}{}\n", lines[0]), "a second head"),
     ] {

@@ -101,7 +101,7 @@ fn a_page_begins_with_the_answer_and_the_losses_and_its_headline_is_no_command()
 }
 
 /// One power cut that lost a save, and one that lost nothing.
-fn power_losses() -> Series {
+pub fn power_losses() -> Series {
     let mut series = series(&["xfs".into(), "btrfs@mirror2".into()]);
     series.info.activities = Some("[[activity]]".to_owned());
     for cut in &mut series.power_cuts {

@@ -6,8 +6,8 @@ use crate::explored;
 use crate::fixture::one_phase;
 use fsdyno_model::{
     ActionOutcome, ClassCount, Contender, DiskFault, Exploration, FaultOutcome, FaultTest,
-    FaultTests, FullAction, FullDisk, InjectedFault, ResultSet, Score, StateClass, StateCounts,
-    Warning, WarningKind,
+    FaultTests, FullAction, FullDisk, InjectedFault, Loss, PowerCut, ResultSet, Score, Series,
+    StateClass, StateCounts, Warning, WarningKind,
 };
 use fsdyno_report::advice::{Dropped, Question, Recommendation, VariantNote};
 use fsdyno_report::{Format, Options, render_advice};
@@ -155,6 +155,62 @@ fn which_file_system_must_be_safe_if_the_only_tested_one_failed() {
     });
     let stated = ["No contender can be recommended", "violation"];
     check(&advice, &[], &stated, &["Choose f2fs"]);
+}
+
+#[test]
+fn what_does_a_power_cut_take_and_who_must_survive_it() {
+    let set = figures(&[("ext4", 1000), ("xfs", 600)]);
+    let mut series = crate::crash::power_losses();
+    series.info.contenders.clone_from(&set.run.plan.contenders);
+    for cut in &mut series.power_cuts {
+        cut.guest.clone_from(&set.run.provenance.kernel);
+        if cut.contender != "xfs" {
+            cut.contender = "ext4".to_owned();
+        }
+    }
+    let asked = |series: &Series, safety| {
+        Recommendation::of(&Question {
+            power_cuts: std::slice::from_ref(series),
+            safety,
+            ..question(&set)
+        })
+    };
+    // Work that was not synced may be lost.
+    let stated = [
+        "changes without fsync of the last 5.00 s are lost in the median, of the last 5.00 s at worst \
+         (2 power cuts); nothing synced is lost; saves by rename left neither",
+    ];
+    check(
+        &asked(&series, Some(StateClass::C2)),
+        &["xfs"],
+        &stated,
+        &[],
+    );
+    let other = Series {
+        power_cuts: vec![PowerCut {
+            guest: "Linux 5.15.1 #1".to_owned(),
+            ..series.power_cuts[0].clone()
+        }],
+        ..series.clone()
+    };
+    check(
+        &asked(&other, None),
+        &["xfs"],
+        &[],
+        &["When the power fails"],
+    );
+    let mut cuts = series.power_cuts.iter_mut();
+    let cut = cuts.find(|one| one.contender == "xfs").unwrap();
+    let lost = [(Loss::Missing, 1)].into_iter().collect();
+    cut.recovery.judgement.as_mut().unwrap().lost = lost;
+    let stated = ["synced data were lost in 1 of 2 power cuts"];
+    check(&asked(&series, None), &["xfs"], &stated, &[]);
+    check(
+        &asked(&series, Some(StateClass::C2)),
+        &["ext4"],
+        &stated,
+        &["Choose xfs"],
+    );
 }
 
 /// Tests of contenders with one flipped bit each, on the kernel of the figures.

@@ -124,10 +124,12 @@ pub struct AdviseArgs {
     pub needs: Vec<Feature>,
     /// Only contenders that survive this: power, power=CLASS, bitrot, disk
     ///
-    /// power: crash tests (`fsdyno crash`) up to class C2, or CLASS (C0 to C4), without a finding.
-    /// bitrot: no wrong data after a flipped bit on a disk (`fsdyno lose`). disk: mirrors and parity that
-    /// work without a disk (`fsdyno lose`); by default file systems on two mirrored disks. The tests are
-    /// those in the store with this kernel and these options. If no contender was tested, none is dropped.
+    /// power: crash tests (`fsdyno crash`) up to class C2, or CLASS (C0 to C4), without a finding, and
+    /// power cuts (`fsdyno lose power`) without a loss of synced data or a repair by a person. bitrot: no
+    /// wrong data after a flipped bit on a disk (`fsdyno lose`). disk: mirrors and parity that work
+    /// without a disk (`fsdyno lose`); by default file systems on two mirrored disks. The tests are those
+    /// in the store with this kernel and these options; an answer of the atlas also has its own. If no
+    /// contender was tested, none is dropped.
     #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = CHOICE)]
     #[serde(default)]
     pub survive: Vec<Survival>,

@@ -2,7 +2,7 @@
 
 use super::args::{AdviseArgs, Survival};
 use super::measure::DISK;
-use super::{candidates, commands, explorations, fault_tests, not_advisable};
+use super::{candidates, commands, explorations, fault_tests, not_advisable, power_cuts};
 use crate::commands::atlas::{SHIPPED, read, shipped};
 use crate::exit::{CliError, Code};
 use crate::output;
@@ -165,12 +165,18 @@ fn recommend(
         .map(|one| (f64::from(one.size) / f64::from(first.size), run(one)))
         .collect();
     let sizes: Vec<(f64, &ResultSet)> = larger.iter().map(|(times, set)| (*times, set)).collect();
-    let (explorations, mut fault_tests) = if store.exists() {
+    let (explorations, mut power_cuts, mut fault_tests) = if store.exists() {
         let store = Store::open_existing_read_only(store)?;
-        (explorations(&store, &defaults)?, fault_tests(&store)?)
+        let power_cuts = power_cuts(&store)?;
+        (
+            explorations(&store, &defaults)?,
+            power_cuts,
+            fault_tests(&store)?,
+        )
     } else {
-        (Vec::new(), Vec::new())
+        (Vec::new(), Vec::new(), Vec::new())
     };
+    power_cuts.extend(atlas.power_cuts());
     fault_tests.extend(atlas.fault_tests());
     let mut advice = Recommendation::of(&Question {
         defaults: &defaults,
@@ -179,6 +185,7 @@ fn recommend(
         variants: &[],
         explorations: &explorations,
         safety: None,
+        power_cuts: &power_cuts,
         fault_tests: &fault_tests,
         bitrot: args.survive.contains(&Survival::Bitrot),
         dead_disk: false,

@@ -23,7 +23,7 @@ use fsdyno_host::signals;
 use fsdyno_load::programs::app;
 use fsdyno_model::{
     CancelToken, Contender, ContenderSpec, Exploration, FaultTests, FilesystemKind, PhasePlan,
-    Plan, ResultSet,
+    Plan, ResultSet, Series,
 };
 use fsdyno_recipes::{self as recipes, layouts};
 use fsdyno_report::advice::{
@@ -152,6 +152,7 @@ fn conclude(measurer: &Measurer<'_>, store: &Path) -> Result<Recommendation, Cli
         .collect();
     let tested = Store::open_existing_read_only(store)?;
     let (explorations, fault_tests) = (explorations(&tested, defaults)?, fault_tests(&tested)?);
+    let power_cuts = power_cuts(&tested)?;
     let validated = if question.args.validate {
         Some(measurer.validate(defaults)?)
     } else {
@@ -171,6 +172,7 @@ fn conclude(measurer: &Measurer<'_>, store: &Path) -> Result<Recommendation, Cli
         variants: &[],
         explorations: &explorations,
         safety: question.args.safety(),
+        power_cuts: &power_cuts,
         fault_tests: &fault_tests,
         bitrot: question.args.survive.contains(&Survival::Bitrot),
         dead_disk: question.args.survive.contains(&Survival::Disk),
@@ -434,6 +436,18 @@ fn explorations(store: &Store, set: &ResultSet) -> Result<Vec<Exploration>, CliE
         };
         if contenders.any(is_of_set) {
             all.push(exploration);
+        }
+    }
+    Ok(all)
+}
+
+/// The series of power cuts during usual work.
+fn power_cuts(store: &Store) -> Result<Vec<Series>, CliError> {
+    let mut all = Vec::new();
+    for summary in store.series()? {
+        let series = store.load_series(&summary.id)?;
+        if series.info.activities.is_some() {
+            all.push(series);
         }
     }
     Ok(all)

@@ -1,7 +1,7 @@
 //! `atlas build`: the runs of a plan of an atlas, each in the store, and the file of those that are
 //! complete.
 
-use super::faults::Tester;
+use super::tester::Tester;
 use super::verify::about;
 use super::{BuildArgs, shipped};
 use crate::commands::crash::contenders;
@@ -15,9 +15,9 @@ use fsdyno_files::input;
 use fsdyno_host::signals;
 use fsdyno_model::{CancelToken, LabChoice, Plan, ResultSet, Shard, kernel_of_guest};
 use fsdyno_observe::provenance;
-use fsdyno_report::atlas::{Atlas, AtlasFaults, Head, Question};
+use fsdyno_report::atlas::{Atlas, AtlasFaults, AtlasPower, Head, Question};
 use fsdyno_run::RunOptions;
-use fsdyno_run::atlas::{AtlasPlan, AtlasQuestion, DEFAULT, FaultsPlan, PLAN, RUN};
+use fsdyno_run::atlas::{AtlasPlan, AtlasQuestion, DEFAULT, PLAN, RUN};
 use fsdyno_run::remaining::failed;
 use fsdyno_store::{Detail, Store};
 use std::path::Path;
@@ -52,10 +52,12 @@ pub fn build(args: &BuildArgs, store: &Path) -> Result<Code, CliError> {
         programs: programs_here(&questions),
         ..Head::default()
     };
-    if let Some(faults) = &plan.faults {
+    for (name, tests) in [("faults", &plan.faults), ("power", &plan.power)] {
         // A wrong name is refused before anything is measured.
-        contenders(&faults.contenders, &LabChoice::Uml)
-            .map_err(|error| CliError::new(error.code, format!("[faults]: {error}")))?;
+        if let Some(tests) = tests {
+            contenders(&tests.contenders, &LabChoice::Uml)
+                .map_err(|error| CliError::new(error.code, format!("[{name}]: {error}")))?;
+        }
     }
     let builder = Builder {
         args,
@@ -67,12 +69,12 @@ pub fn build(args: &BuildArgs, store: &Path) -> Result<Code, CliError> {
         questions,
     };
     let (sets, code) = builder.measure()?;
-    let faults = match plan.faults.as_ref().filter(|_| code == Code::Ok) {
-        Some(plan) => builder.faults(plan)?,
-        None => None,
+    let tests = match code {
+        Code::Ok => builder.tests(&plan)?,
+        _ => (None, None),
     };
     if code == Code::Ok || !sets.is_empty() {
-        builder.finish(&sets, faults.as_ref())?;
+        builder.finish(&sets, tests)?;
     }
     Ok(code)
 }
@@ -142,6 +144,9 @@ struct Builder<'a> {
     here: Head,
     questions: Vec<(AtlasQuestion, Plan)>,
 }
+
+/// The tests with faulty disks and the power cuts.
+type Tests = (Option<AtlasFaults>, Option<AtlasPower>);
 
 /// A run of a question.
 type Answered = (AtlasQuestion, ResultSet);
@@ -277,25 +282,33 @@ impl Builder<'_> {
         Some(seconds)
     }
 
-    /// The tests with faulty disks of the store, which are done first if it has none of this kernel. None
-    /// for a shard: they are of the whole atlas.
-    fn faults(&self, plan: &FaultsPlan) -> Result<Option<AtlasFaults>, CliError> {
-        if self.args.shard.is_some() {
-            return Ok(None);
+    /// The tests with faulty disks and the power cuts of the store, which are done first if it has none of
+    /// this kernel. None for a shard: they are of the whole atlas.
+    fn tests(&self, plan: &AtlasPlan) -> Result<Tests, CliError> {
+        if self.args.shard.is_some() || (plan.faults.is_none() && plan.power.is_none()) {
+            return Ok((None, None));
         }
         let tester = Tester::new(&self.args.place, self.stop)?;
         let mut store = Store::open(self.store)?;
-        let places = (disks::SEED, plan.draws.get());
-        let recorded = (&mut store, &*self.here.kernel);
-        let tests = tester.tests(&plan.contenders, places, recorded)?;
-        Ok(Some(tests))
+        let kernel = &*self.here.kernel;
+        let faults = plan.faults.as_ref().map(|plan| {
+            let places = (disks::SEED, plan.draws.get());
+            tester.faults(&plan.contenders, places, (&mut store, kernel))
+        });
+        let faults = faults.transpose()?;
+        let power = plan.power.as_ref().map(|plan| {
+            let moments = (disks::SEED, plan.draws.get());
+            tester.power(&plan.contenders, moments, (&mut store, kernel))
+        });
+        Ok((faults, power.transpose()?))
     }
 
     /// Writes the file, in the order of the plan, and prints what it has.
-    fn finish(&self, sets: &[Answered], faults: Option<&AtlasFaults>) -> Result<(), CliError> {
+    fn finish(&self, sets: &[Answered], (faults, power): Tests) -> Result<(), CliError> {
         let mut atlas = Atlas {
             head: self.here.clone(),
-            faults: faults.cloned(),
+            faults,
+            power,
             questions: Vec::new(),
         };
         for (question, _) in &self.questions {

@@ -2,8 +2,8 @@
 //! again, and compares two of them.
 
 mod build;
-mod faults;
 mod site;
+mod tester;
 mod verify;
 
 use crate::commands::chart::{OutputFormat, PictureArgs};
@@ -111,7 +111,7 @@ pub struct PlaceArgs {
 
 #[derive(Debug, Args)]
 pub struct VerifyArgs {
-    /// Cells, or the first words of their names: mail/nvme, faults/ext4
+    /// Cells, or the first words of their names: mail/nvme, faults/ext4, power
     #[arg(value_name = "CELL")]
     cells: Vec<String>,
     /// Random sample of these cells: a number or a percentage [default: 1%]

@@ -1,21 +1,22 @@
-//! The tests with faulty disks of an atlas: those of `fsdyno lose`.
+//! The tests with faulty disks and the power cuts of an atlas: those of `fsdyno lose`.
 
 use super::PlaceArgs;
 use crate::commands::crash::{contenders, timed_disk, virtual_lab_for};
 use crate::commands::lab::guest_size;
-use crate::commands::lose::{DISK, MEMORY, disks};
+use crate::commands::lose::{DISK, MEMORY, disks, power};
 use crate::exit::CliError;
 use fsdyno_lab::GuestLab;
 use fsdyno_lab::preflight::DEFAULT_SCRATCH;
 use fsdyno_model::{
-    CancelToken, FaultTest, FaultTests, FaultTestsInfo, GuestSize, LabChoice, ModelDisk, StopReason,
+    CancelToken, FaultTest, FaultTests, FaultTestsInfo, GuestSize, LabChoice, ModelDisk,
+    SeriesInfo, StopReason,
 };
-use fsdyno_report::atlas::AtlasFaults;
+use fsdyno_report::atlas::{AtlasFaults, AtlasPower};
 use fsdyno_store::Store;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-/// A place of guests with faulty disks.
+/// A place of guests with such disks.
 pub struct Tester {
     lab: GuestLab,
     disk: ModelDisk,
@@ -38,8 +39,8 @@ impl Tester {
         })
     }
 
-    /// Tests contenders, by their short forms, unless the store has these tests with this kernel.
-    pub fn tests(
+    /// Tests contenders with faulty disks, by their short forms, unless the store has these tests with this kernel.
+    pub fn faults(
         &self,
         labels: &[String],
         (seed, draws): (u64, u32),
@@ -60,18 +61,63 @@ impl Tester {
         ended?;
         Ok(AtlasFaults::of(&tests))
     }
+
+    /// Cuts the power of contenders during usual work, unless the store has that series with this kernel.
+    pub fn power(
+        &self,
+        labels: &[String],
+        (seed, draws): (u64, u32),
+        (store, kernel): (&mut Store, &str),
+    ) -> Result<AtlasPower, CliError> {
+        let contenders = contenders(labels, &LabChoice::Uml)?;
+        let place = (self.guest.clone(), &*self.work);
+        let info = SeriesInfo {
+            seed,
+            ..power::info(contenders, draws, &self.disk, place)
+        };
+        for summary in store.series()? {
+            let series = store.load_series(&summary.id)?;
+            let mut guests = series.power_cuts.iter().map(|one| &one.guest);
+            let is_whole = series.info.stop == Some(StopReason::Complete);
+            if series.info.hash() == info.hash() && is_whole && guests.all(|one| is_of(one, kernel))
+            {
+                return Ok(AtlasPower::of(&series));
+            }
+        }
+        let work = power::default_work()?;
+        let (series, ended) = power::recorded((&self.lab, &work, self.jobs), info, store)?;
+        ended?;
+        Ok(AtlasPower::of(&series))
+    }
 }
 
 /// Whether all tests of this kernel were done.
 fn is_whole(tests: &FaultTests, kernel: &str) -> bool {
+    let mut guests = tests.tests.iter().map(|one| &one.guest);
+    tests.info.stop == Some(StopReason::Complete) && guests.all(|one| is_of(one, kernel))
+}
+
+/// Whether a guest had the kernel of a cell.
+fn is_of(guest: &str, kernel: &str) -> bool {
     // The kernel of a cell also has the kind of its guest.
-    let kernel = kernel.replace(" (User-mode Linux),", "");
-    let is_of_kernel = |test: &FaultTest| test.guest == kernel;
-    tests.info.stop == Some(StopReason::Complete) && tests.tests.iter().all(is_of_kernel)
+    guest == kernel.replace(" (User-mode Linux),", "")
+}
+
+/// What the power cuts of a contender in an atlas and those here do not have in common.
+pub fn unequal_cuts(label: &str, atlas: &AtlasPower, here: &AtlasPower) -> Vec<String> {
+    let mut here = here.of_contender(label);
+    let mut differences = Vec::new();
+    for known in atlas.of_contender(label) {
+        match here.next() {
+            Some(one) if one == known => {}
+            _ => differences.push(format!("power cut {}", known.number)),
+        }
+    }
+    differences
 }
 
 /// What the tests of a contender in an atlas and those here do not have in common.
-pub fn differences(atlas: &FaultTest, here: &FaultTest) -> Vec<String> {
+pub fn unequal_faults(atlas: &FaultTest, here: &FaultTest) -> Vec<String> {
     let words = |test: &FaultTest| -> Vec<String> {
         let faults = test.faults.iter();
         let one = faults.map(|one| {

@@ -1,7 +1,7 @@
 //! `atlas verify`: measures cells again, each as a shard of the plan of its question, and compares
 //! figures and digests.
 
-use super::faults::{Tester, differences};
+use super::tester::{Tester, unequal_cuts, unequal_faults};
 use super::{VerifyArgs, read};
 use crate::commands::run::{Execution, fresh, resolve_here};
 use crate::exit::{CliError, Code};
@@ -9,7 +9,7 @@ use crate::output;
 use fsdyno_files::refuse_foreign_dir;
 use fsdyno_host::signals;
 use fsdyno_model::random::Random;
-use fsdyno_model::{CancelToken, FaultTest, Plan, ResultSet, Shard, printable};
+use fsdyno_model::{CancelToken, Plan, ResultSet, Shard, printable};
 use fsdyno_report::atlas::{Atlas, AtlasCell, Head, Question, identity};
 use fsdyno_run::atlas::AtlasQuestion;
 use fsdyno_run::schedule::schedule;
@@ -21,6 +21,9 @@ use std::str::FromStr;
 
 /// The first word of the names of tests with faulty disks.
 const FAULTS: &str = "faults";
+
+/// That of power cuts.
+const POWER: &str = "power";
 
 /// The size of a random sample.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -67,63 +70,95 @@ impl FromStr for Sample {
 pub fn verify(args: &VerifyArgs) -> Result<Code, CliError> {
     let stop = signals::cancel_token()?;
     let atlas = read(&args.atlas.file)?;
-    let is_of_faults = |name: &&String| name.split('/').next() == Some(FAULTS);
-    let (faults, cells): (Vec<&String>, Vec<&String>) = args.cells.iter().partition(is_of_faults);
-    if faults.is_empty() {
+    let is_test = |name: &&String| {
+        let first = name.split('/').next().unwrap_or_default();
+        [FAULTS, POWER].contains(&first)
+    };
+    let (tests, cells): (Vec<&String>, Vec<&String>) = args.cells.iter().partition(is_test);
+    if tests.is_empty() {
         return verify_cells(args, &atlas, &cells, &stop);
     }
     if !cells.is_empty() {
         return Err(CliError::usage(format!(
-            "{}: verify cells and faulty disks by two commands",
-            faults[0]
+            "{}: verify cells and tests by two commands",
+            tests[0]
         )));
     }
-    verify_faults(args, &atlas, &faults, &stop)
+    verify_tests(args, &atlas, &tests, &stop)
 }
 
-/// Does the tests with faulty disks again.
-fn verify_faults(
+/// The tests of an atlas by name: `faults/LABEL`, `power/LABEL`.
+fn tests_of(atlas: &Atlas) -> Vec<(&'static str, &str)> {
+    let faults = atlas.faults.iter().flat_map(|one| &one.contenders);
+    let power = atlas.power.iter().flat_map(|one| &one.contenders);
+    let faults = faults.map(|one| (FAULTS, &*one.label));
+    faults
+        .chain(power.map(|one| (POWER, &*one.label)))
+        .collect()
+}
+
+/// Does tests with faulty disks, or power cuts, again.
+fn verify_tests(
     args: &VerifyArgs,
     atlas: &Atlas,
     names: &[&String],
     stop: &CancelToken,
 ) -> Result<Code, CliError> {
-    let known = atlas.faults.as_ref();
-    let known = known.ok_or_else(|| CliError::usage("the atlas has no tests with faulty disks"))?;
+    let known = tests_of(atlas);
     let mut chosen = Vec::new();
     for name in names {
-        let label = name.strip_prefix(FAULTS).unwrap_or_default();
-        let label = label.trim_matches('/');
+        let asked = name.trim_end_matches('/');
+        let is_asked =
+            |(kind, label): &&(&str, &str)| asked == *kind || asked == format!("{kind}/{label}");
         let before = chosen.len();
-        let is_asked = |one: &&FaultTest| label.is_empty() || one.contender == label;
-        chosen.extend(known.tests.iter().filter(is_asked));
+        chosen.extend(known.iter().filter(is_asked));
         if chosen.len() == before {
-            let labels: Vec<String> = { known.tests.iter() }
-                .map(|one| printable(&one.contender))
-                .collect();
+            let has = known
+                .iter()
+                .map(|(kind, label)| format!("{kind}/{}", printable(label)));
+            let has: Vec<String> = has.collect();
+            let has = if has.is_empty() {
+                "none".to_owned()
+            } else {
+                has.join(", ")
+            };
             return Err(CliError::usage(format!(
-                "the atlas has no test {name}; it has {FAULTS}/{}",
-                labels.join(&format!(", {FAULTS}/"))
+                "the atlas has no test {name}; it has {has}"
             )));
         }
     }
     let place = place_of_runs()?;
     let mut store = Store::open(&place.path().join("cells.db"))?;
     let tester = Tester::new(&args.place, stop)?;
+    let kernel = &*atlas.head.kernel;
     let mut equal = 0;
-    for test in &chosen {
-        let labels = [test.contender.clone()];
-        let places = (known.seed, known.draws);
-        let here = tester.tests(&labels, places, (&mut store, &atlas.head.kernel))?;
-        let differences = match here.tests.first() {
-            Some(here) => differences(test, here),
-            None => vec!["it was not tested here".to_owned()],
+    for (kind, label) in &chosen {
+        let labels = [(*label).to_owned()];
+        let differences = match (*kind, &atlas.faults, &atlas.power) {
+            (POWER, _, Some(power)) => {
+                let moments = (power.seed, power.draws);
+                let here = tester.power(&labels, moments, (&mut store, kernel))?;
+                unequal_cuts(label, power, &here)
+            }
+            (_, Some(faults), _) => {
+                let places = (faults.seed, faults.draws);
+                let here = tester.faults(&labels, places, (&mut store, kernel))?;
+                let mut tests = faults.tests.iter();
+                match (
+                    tests.find(|one| one.contender == *label),
+                    here.tests.first(),
+                ) {
+                    (Some(known), Some(here)) => unequal_faults(known, here),
+                    _ => vec!["it was not tested here".to_owned()],
+                }
+            }
+            _ => continue,
         };
-        let name = format!("{FAULTS}/{}", printable(&test.contender));
+        let name = format!("{kind}/{}", printable(label));
         equal += usize::from(print(&name, differences)?);
     }
     let all = chosen.len();
-    let text = format!("{equal} of {all} tests have equal outcomes of all faults.\n");
+    let text = format!("{equal} of {all} tests have equal outcomes.\n");
     output::bytes(text.as_bytes())?;
     Ok(Code::ok_if(equal == all))
 }
@@ -189,9 +224,8 @@ fn verify_cells(
             let _ = writeln!(text, "{}: {then} in the atlas, {now} here", one.what);
         }
         if changed.is_empty() {
-            text += "Kernel, programs, profiles and the version of fsdyno are those of the atlas. Guests read \
-                     the libraries of this machine and their list (/etc/ld.so.cache), which are not \
-                     compared: other packages can change times.\n";
+            text += "Kernel, programs, profiles and the version of fsdyno are those of the atlas. The \
+                     libraries of the programs are not compared: other versions of them can change times.\n";
         }
     }
     output::bytes(text.as_bytes())?;

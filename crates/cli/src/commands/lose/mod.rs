@@ -2,7 +2,7 @@
 //! usual work (`power`), or when its disks are full (`full`).
 
 pub(in crate::commands) mod disks;
-mod power;
+pub(in crate::commands) mod power;
 
 use super::jobs::JobsArgs;
 use super::rendering;

@@ -1,15 +1,18 @@
 //! `lose power`: cuts the power of guests that do usual work, as `crash --random` does.
 
+use super::disks::SEED;
 use super::{DISK, LoseArgs};
 use crate::commands::crash::{self, contenders, provenance_of, virtual_lab_for};
 use crate::commands::lab::{guest_error, guest_size};
 use crate::exit::{CliError, Code};
 use crate::output;
+use fsdyno_crash::TimedProgram;
 use fsdyno_lab::{CrashTest, GuestLab};
-use fsdyno_model::{CancelToken, LabChoice, Series, SeriesInfo};
+use fsdyno_model::{CancelToken, Contender, GuestSize, LabChoice, ModelDisk, Series, SeriesInfo};
 use fsdyno_run::conductor::unix_now;
 use fsdyno_run::lose::activities;
 use fsdyno_store::Store;
+use std::num::NonZeroUsize;
 use std::path::Path;
 use std::time::Duration;
 
@@ -18,6 +21,61 @@ const DRAWS: u32 = 20;
 
 /// How long the work continues after the latest power cut.
 const MARGIN: Duration = Duration::from_secs(2);
+
+/// A series of power cuts with the default work, to be recorded.
+pub(in crate::commands) fn info(
+    contenders: Vec<Contender>,
+    power_cuts: u32,
+    disk: &ModelDisk,
+    (guest, work_dir): (GuestSize, &Path),
+) -> SeriesInfo {
+    SeriesInfo {
+        id: String::new(),
+        started_unix_ns: unix_now(),
+        ended_unix_ns: None,
+        stop: None,
+        power_cuts_planned: power_cuts,
+        shard: None,
+        seed: SEED,
+        guest,
+        disk: Some(disk.clone()),
+        activities: Some(activities::DEFAULT.to_owned()),
+        provenance: provenance_of(&contenders, work_dir),
+        command_line: crate::args::command_line(),
+        contenders,
+        work_dir: work_dir.to_owned(),
+    }
+}
+
+/// The default work until the power cut.
+pub(in crate::commands) fn default_work() -> Result<TimedProgram, CliError> {
+    activities::parse(activities::DEFAULT, GuestLab::LATEST + MARGIN).map_err(CliError::failure)
+}
+
+/// Cuts the power, and records the series. An error after the first power cut is returned with it.
+pub(in crate::commands) fn recorded(
+    (lab, program, jobs): (&GuestLab, &TimedProgram, NonZeroUsize),
+    mut info: SeriesInfo,
+    store: &mut Store,
+) -> Result<(Series, Result<(), CliError>), CliError> {
+    store.begin_series(&mut info)?;
+    output::note(format_args!("series {} begins", info.id));
+    let (power_cuts, ended) = crash::execute(store, &info, jobs, |one, (number, seed)| {
+        let tested = CrashTest {
+            contender: one,
+            seed,
+            disk: info.disk.as_ref(),
+            program: Some(program),
+        };
+        lab.crash_timed(tested, number).map_err(guest_error)
+    })?;
+    let series = Series {
+        schema: Series::SCHEMA,
+        info: store.load_series(&info.id)?.info,
+        power_cuts,
+    };
+    Ok((series, ended))
+}
 
 pub(super) fn lose(args: &LoseArgs, store: &Path, stop: &CancelToken) -> Result<Code, CliError> {
     let contenders = contenders(&args.contenders, &LabChoice::Uml)?;
@@ -41,42 +99,17 @@ pub(super) fn lose(args: &LoseArgs, store: &Path, stop: &CancelToken) -> Result<
     let work_dir = std::path::absolute(&args.work_dir)?;
     let lab = virtual_lab_for(&size, &work_dir, stop)?;
     let mut store = Store::open(store)?;
-    let mut info = SeriesInfo {
-        id: String::new(),
-        started_unix_ns: unix_now(),
-        ended_unix_ns: None,
-        stop: None,
-        power_cuts_planned: args.draws.unwrap_or(DRAWS),
-        shard: None,
+    let draws = args.draws.unwrap_or(DRAWS);
+    let info = SeriesInfo {
         seed: args.seed,
-        guest: size,
-        disk: Some(disk.clone()),
         activities: Some(text),
-        provenance: provenance_of(&contenders, &work_dir),
-        command_line: crate::args::command_line(),
-        contenders,
-        work_dir,
+        ..info(contenders, draws, &disk, (size, &work_dir))
     };
-    store.begin_series(&mut info)?;
-    output::note(format_args!("series {} begins", info.id));
     let jobs = args.jobs.count(args.guest_memory);
-    let (power_cuts, ended) = crash::execute(&mut store, &info, jobs, |one, (number, seed)| {
-        let tested = CrashTest {
-            contender: one,
-            seed,
-            disk: Some(&disk),
-            program: Some(&program),
-        };
-        lab.crash_timed(tested, number).map_err(guest_error)
-    })?;
-    if power_cuts.is_empty() {
+    let (series, ended) = recorded((&lab, &program, jobs), info, &mut store)?;
+    if series.power_cuts.is_empty() {
         return ended.map(|()| Code::Ok);
     }
-    let series = Series {
-        schema: Series::SCHEMA,
-        info: store.load_series(&info.id)?.info,
-        power_cuts,
-    };
     super::print(args, &series.power_cuts, |format, options| {
         fsdyno_report::render_crash(&series, format, options)
     })?;
