@@ -4,7 +4,7 @@
 use fsdyno_host::probe::probe;
 use fsdyno_load::{engines, programs};
 use fsdyno_model::{Availability, Cell, Contender, Need, Outcome, Plan, Requirement, Workload};
-use fsdyno_recipes::layouts;
+use fsdyno_recipes::{Filesystem, layouts};
 use serde::{Deserialize, Serialize};
 
 /// They run scripts: of users, and those that some programs are.
@@ -66,7 +66,7 @@ impl Missing {
 
 fn of_contender(contender: &Contender) -> Vec<Requirement> {
     let recipe = fsdyno_recipes::find(&contender.filesystem);
-    let mut requirements = recipe.map_or_else(Vec::new, |recipe| recipe.requirements());
+    let mut requirements = recipe.map_or_else(Vec::new, Filesystem::requirements);
     requirements.extend(layouts::requirements(contender));
     requirements
 }
@@ -104,7 +104,7 @@ pub(crate) fn programs_of_recipes() -> Vec<String> {
     let recipes = fsdyno_recipes::names()
         .into_iter()
         .filter_map(fsdyno_recipes::find);
-    let required = recipes.flat_map(|recipe| recipe.requirements());
+    let required = recipes.flat_map(Filesystem::requirements);
     let names = required.filter_map(program);
     names.chain(SHELLS.map(str::to_owned)).collect()
 }

@@ -185,30 +185,7 @@ fn lead(advice: &Recommendation) -> String {
         let _ = write!(text, " Its options give up safety: {costs}.");
     }
     text += &known(advice, best);
-    if let Some(losses) = best.power_losses {
-        let _ = write!(text, " When the power fails, {}.", losses.describe());
-    }
-    match best.flipped_bits {
-        Some(bits) => {
-            let _ = write!(text, " On a faulty disk: {}.", bits.describe());
-        }
-        None if advice.bitrot => {
-            let _ = write!(text, " {} was not tested with faulty disks.", best.label);
-        }
-        None => {}
-    }
-    match best.dead_disks {
-        Some(disks) => {
-            let _ = write!(text, " It {}.", disks.describe());
-        }
-        None if advice.dead_disk => {
-            let _ = write!(text, " {} was not tested with dead disks.", best.label);
-        }
-        None => {}
-    }
-    if let Some(full) = &best.full_disks {
-        let _ = write!(text, " On a full disk: {}.", full.describe());
-    }
+    text += &tested(advice, best);
     if let Some(robust) = robustness::text(advice) {
         let _ = write!(text, " {robust}");
     }
@@ -243,6 +220,36 @@ fn at_most(advice: &Recommendation) -> &'static str {
     } else {
         ""
     }
+}
+
+/// What power cuts, faulty disks and full disks did to the choice.
+fn tested(advice: &Recommendation, best: &Candidate) -> String {
+    let mut text = String::new();
+    if let Some(losses) = best.power_losses {
+        let _ = write!(text, " When the power fails, {}.", losses.describe());
+    }
+    match best.flipped_bits {
+        Some(bits) => {
+            let _ = write!(text, " On a faulty disk: {}.", bits.describe());
+        }
+        None if advice.bitrot => {
+            let _ = write!(text, " {} was not tested with faulty disks.", best.label);
+        }
+        None => {}
+    }
+    match best.dead_disks {
+        Some(disks) => {
+            let _ = write!(text, " It {}.", disks.describe());
+        }
+        None if advice.dead_disk => {
+            let _ = write!(text, " {} was not tested with dead disks.", best.label);
+        }
+        None => {}
+    }
+    if let Some(full) = &best.full_disks {
+        let _ = write!(text, " On a full disk: {}.", full.describe());
+    }
+    text
 }
 
 /// What crash tests found about the choice, or that there were none.
