@@ -18,6 +18,9 @@ pub type MissingRequirement = Option<(Requirement, Availability)>;
 pub struct Missing {
     /// For each contender: a part of the kernel, or a program.
     pub contenders: Vec<MissingRequirement>,
+    /// For each contender: what serves it where the first alternative of a need is missing: zfs-fuse.
+    #[serde(default)]
+    pub substitutes: Vec<Option<String>>,
     /// For each workload: a program that one of its phases runs.
     pub workloads: Vec<MissingRequirement>,
 }
@@ -28,6 +31,10 @@ impl Missing {
         let contenders = plan.contenders.iter();
         let workloads = plan.workloads.iter();
         Self {
+            substitutes: contenders
+                .clone()
+                .map(|c| substitute(&of_contender(c)))
+                .collect(),
             contenders: contenders.map(|c| first_missing(of_contender(c))).collect(),
             workloads: workloads.map(|w| first_missing(of_workload(w))).collect(),
         }
@@ -114,6 +121,21 @@ fn program(requirement: Requirement) -> Option<String> {
         Need::Program { name, .. } => Some(name),
         _ => None,
     }
+}
+
+/// What meets a requirement here whose first alternative is missing.
+fn substitute(requirements: &[Requirement]) -> Option<String> {
+    let is_here = |need: &&Need| probe(need) == Availability::Available;
+    requirements.iter().find_map(|requirement| {
+        let Need::AnyOf(needs) = &requirement.need else {
+            return None;
+        };
+        let (first, others) = needs.split_first()?;
+        let mut others = others.iter();
+        (!is_here(&first))
+            .then(|| others.find(is_here).map(Need::name))
+            .flatten()
+    })
 }
 
 /// The first requirement that is not met here.

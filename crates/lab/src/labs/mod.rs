@@ -212,6 +212,7 @@ impl Labs {
             all.then_some(first)
         };
         Missing {
+            substitutes: Vec::new(),
             contenders: seen.collect(),
             workloads: (0..plan.workloads.len()).map(everywhere).collect(),
         }

@@ -247,12 +247,17 @@ fn row(
     missing: Missing,
 ) -> Row {
     let (mut runs, mut lacks) = (Vec::new(), Vec::new());
+    let mut substitutes = missing.substitutes.into_iter();
     for (contender, lack) in plan.contenders.iter().zip(missing.contenders) {
+        let substitute = substitutes.next().flatten();
         match lack {
             Some((_, Availability::Missing { reason, remedy })) => {
                 lack_of(&mut lacks, &contender.label, reason, remedy);
             }
-            _ => runs.push(contender.label.clone()),
+            _ => runs.push(match substitute {
+                Some(by) => format!("{} (by {by})", contender.label),
+                None => contender.label.clone(),
+            }),
         }
     }
     Row {

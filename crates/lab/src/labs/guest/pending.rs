@@ -89,6 +89,7 @@ pub(crate) struct PendingLab {
 
 /// The missing options of a kernel are unknown before it is built.
 static UNKNOWN: Missing = Missing {
+    substitutes: Vec::new(),
     contenders: Vec::new(),
     workloads: Vec::new(),
 };

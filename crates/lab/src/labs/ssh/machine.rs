@@ -138,6 +138,7 @@ impl Machine {
             contenders.push(self.missing_for(remote, contender)?);
         }
         Ok(Missing {
+            substitutes: Vec::new(),
             contenders,
             workloads: vec![None; plan.workloads.len()],
         })
