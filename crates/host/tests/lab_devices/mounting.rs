@@ -1,11 +1,13 @@
 //! Images, loop devices and mounts: made, refused, read back and undone.
 
 use crate::{WorkDir, assert_nothing_left, backing_files, kinds, lab};
+use fsdyno_host::formatting::forget_cache_of;
 use fsdyno_host::image::Image;
 use fsdyno_host::loops::Loop;
 use fsdyno_host::mounts::{MountError, mount, mountinfo};
 use fsdyno_model::Bytes;
 use std::fs;
+use std::os::unix::fs::FileExt as _;
 use std::process::Command;
 
 #[test]
@@ -34,6 +36,32 @@ fn a_loop_device_does_direct_io_and_is_gone_when_dropped() {
     drop((again, image));
     assert_nothing_left(&work_dir.path());
     assert_eq!(fs::read(work_dir.journal.path()).unwrap(), b"");
+}
+
+#[test]
+fn a_checker_reads_what_is_on_the_device_while_a_guard_has_it_open() {
+    if !lab("a_checker_reads_what_is_on_the_device_while_a_guard_has_it_open") {
+        return;
+    }
+    let work_dir = WorkDir::new();
+    let (image, device) = work_dir.device(1 << 20);
+    let guard = fs::File::open(device.device()).unwrap();
+    let first = || fs::read(device.device()).unwrap()[0];
+    assert_eq!(first(), 0);
+    // File systems write below the cache of the device too.
+    let file = fs::OpenOptions::new()
+        .write(true)
+        .open(image.path())
+        .unwrap();
+    file.write_all_at(&[7; 4096], 0).unwrap();
+    file.sync_all().unwrap();
+    assert_eq!(first(), 0, "the cache of the device was not used");
+    forget_cache_of(device.device()).unwrap();
+    assert_eq!(first(), 7);
+    // Another file is left as it is.
+    forget_cache_of(image.path()).unwrap();
+    assert!(forget_cache_of(&work_dir.path().join("none")).is_err());
+    drop(guard);
 }
 
 #[test]
