@@ -178,16 +178,16 @@ pub fn sentences(tests: &FaultTests) -> Vec<String> {
         together(all)
     };
     sentences.extend(each(&|name| Some(of_flipped_data(tests, name))));
-    let lost: Vec<String> = names
-        .iter()
-        .filter_map(|name| {
-            let metadata = tests.of(name).filter(|one| one.is_of_metadata());
-            let metadata: Vec<FaultOutcome> = metadata.map(|one| one.outcome).collect();
-            let bad = share(&metadata, FaultOutcome::is_loss)?;
-            Some(format!("{} {bad}", terms::printable(name)))
-        })
-        .collect();
-    if !lost.is_empty() {
+    let lost = names.iter().filter_map(|name| {
+        let metadata = tests.of(name).filter(|one| one.is_of_metadata());
+        let metadata: Vec<FaultOutcome> = metadata.map(|one| one.outcome).collect();
+        let bad = metadata.iter().filter(|one| one.is_loss()).count();
+        let name = terms::printable(name);
+        (!metadata.is_empty()).then(|| (bad, format!("{name} {}", part(bad, metadata.len()))))
+    });
+    let lost: Vec<(usize, String)> = lost.collect();
+    if lost.iter().any(|(bad, _)| *bad > 0) {
+        let lost: Vec<String> = lost.into_iter().map(|(_, text)| text).collect();
         sentences.push(format!(
             "Faults of metadata after which files were wrong, gone or out of reach, or the kernel \
              stopped: {}.",
@@ -263,16 +263,17 @@ fn of_old_disk(tests: &FaultTests, name: &str) -> Option<String> {
 /// `9 of 10 (55-100 %)`; none if there is none.
 fn share(outcomes: &[FaultOutcome], counts: impl Fn(FaultOutcome) -> bool) -> Option<String> {
     let hits = outcomes.iter().filter(|one| counts(**one)).count();
-    if hits == 0 {
-        return None;
-    }
-    let interval = proportion_interval(hits as u64, outcomes.len() as u64);
-    Some(format!(
-        "{hits} of {} ({:.0}\u{2013}{:.0} %)",
-        outcomes.len(),
+    (hits > 0).then(|| part(hits, outcomes.len()))
+}
+
+/// `9 of 10 (55-100 %)`.
+fn part(hits: usize, all: usize) -> String {
+    let interval = proportion_interval(hits as u64, all as u64);
+    format!(
+        "{hits} of {all} ({:.0}\u{2013}{:.0} %)",
         interval.low * 100.0,
         interval.high * 100.0
-    ))
+    )
 }
 
 /// `wrong 9, none 1`.
