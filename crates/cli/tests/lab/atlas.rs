@@ -32,6 +32,25 @@ fn an_atlas_is_built_shown_verified_and_compared() {
     let work = work.display().to_string();
     let place = ["--guest-kernel", &kernel, "--work-dir", &work];
     let atlas = |words: &[&str], place: &[&str]| home.fsdyno(&[&["atlas"], words, place].concat());
+    // What ended early continues by the same command, into the same file.
+    let two = PLAN
+        .replace("sizes = [1]", "sizes = [1, 2]")
+        .replace("draws = 2", "draws = 1");
+    let part = path("part.toml");
+    fs::write(&part, two).unwrap();
+    let build = ["build", &part, "-o", &again];
+    let built = atlas(&[&build[..], &["--budget", "1ns"]].concat(), &place);
+    assert_eq!(built.code, Some(1), "{}", built.err);
+    let built = atlas(&[&build[..], &["--budget", "0.1s"]].concat(), &place);
+    assert_eq!(built.code, Some(0), "{}", built.err);
+    assert!(built.err.contains("1 of 2 questions"), "{}", built.err);
+    let built = atlas(&build, &place);
+    assert_eq!(built.code, Some(0), "{}", built.err);
+    assert!(built.err.contains("2 of 2 questions"), "{}", built.err);
+    let built = atlas(&build, &place);
+    assert!(built.err.contains("--force"), "{}", built.err);
+    fs::remove_file(&again).unwrap();
+
     let built = atlas(&["build", &plan, "-o", &file], &place);
     assert_eq!(built.code, Some(0), "{}", built.err);
     assert!(
@@ -134,7 +153,7 @@ fn tests_with_faulty_disks_and_power_cuts_of_an_atlas_are_built_verified_and_adv
     let path = |name: &str| home.path(name).display().to_string();
     let (plan, file, changed) = (path("plan.toml"), path("a.jsonl"), path("b.jsonl"));
     let tests = "[faults]\ncontenders = [\"ext4\"]\ndraws = 1\n\n\
-                 [power]\ncontenders = [\"ext4\"]\ndraws = 2\n\n[[part]]";
+                 [power]\ncontenders = [\"ext4\"]\ndraws = 1\n\n[[part]]";
     fs::write(&plan, PLAN.replacen("[[part]]", tests, 1)).unwrap();
     let (kernel, work) = (kernel.display().to_string(), home.work());
     let work = work.display().to_string();

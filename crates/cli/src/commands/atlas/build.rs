@@ -11,7 +11,7 @@ use crate::commands::run::{
 };
 use crate::exit::{CliError, Code};
 use crate::output;
-use fsdyno_files::input;
+use fsdyno_files::{Existing, input};
 use fsdyno_host::signals;
 use fsdyno_model::{CancelToken, LabChoice, Plan, ResultSet, Shard, kernel_of_guest};
 use fsdyno_observe::provenance;
@@ -25,9 +25,10 @@ use std::time::{Duration, Instant};
 
 pub fn build(args: &BuildArgs, store: &Path) -> Result<Code, CliError> {
     let stop = signals::cancel_token()?;
-    let existing = output::existing(args.force);
-    output::check(args.output.as_deref(), existing)?;
     let plan = read_plan(&args.plan)?;
+    let file = args.output.as_deref();
+    let existing = output::existing(args.force || file.is_some_and(|file| is_part_of(&plan, file)));
+    output::check(file, existing)?;
     let mut questions = Vec::new();
     for (number, question) in (0..).zip(plan.questions()) {
         let is_here = |shard: Shard| Shard::with(number, shard.of) == shard;
@@ -61,6 +62,7 @@ pub fn build(args: &BuildArgs, store: &Path) -> Result<Code, CliError> {
     }
     let builder = Builder {
         args,
+        existing,
         store,
         stop: &stop,
         known: shipped()?,
@@ -77,6 +79,16 @@ pub fn build(args: &BuildArgs, store: &Path) -> Result<Code, CliError> {
         builder.finish(&sets, tests)?;
     }
     Ok(code)
+}
+
+/// Whether a file has a part of the atlas of a plan, as an interrupted build leaves it.
+fn is_part_of(plan: &AtlasPlan, file: &Path) -> bool {
+    let atlas = input::read_text(file)
+        .ok()
+        .and_then(|text| Atlas::read(&text).ok());
+    atlas.is_some_and(|atlas| {
+        atlas.head.plan_hash == plan.hash && atlas.questions.len() < plan.questions().len()
+    })
 }
 
 /// The plan file, or the shipped plan.
@@ -134,6 +146,8 @@ fn recorded(path: &Path, here: &Head) -> Result<Vec<ResultSet>, CliError> {
 
 struct Builder<'a> {
     args: &'a BuildArgs,
+    /// The treatment of an existing file.
+    existing: Existing,
     store: &'a Path,
     stop: &'a CancelToken,
     /// The shipped atlas, which knows how long cells take.
@@ -339,7 +353,7 @@ impl Builder<'_> {
             ));
         }
         let text = atlas.text();
-        output::save(file, text.as_bytes(), output::existing(self.args.force))?;
+        output::save(file, text.as_bytes(), self.existing)?;
         output::note(format_args!(
             "fsdyno: {} has {has} of {planned} questions; show it: fsdyno atlas show --atlas {}",
             file.display(),
