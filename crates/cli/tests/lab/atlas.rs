@@ -3,6 +3,7 @@
 
 use crate::support::{Home, have, lab_kernel};
 use fsdyno_report::atlas::Atlas;
+use rusqlite::Connection;
 use std::fs;
 
 /// Two contenders, one work, one disk, two draws.
@@ -64,6 +65,19 @@ fn an_atlas_is_built_shown_verified_and_compared() {
     assert!(built.err.contains("to measure: 0"), "{}", built.err);
     let whole = fs::read_to_string(&file).unwrap();
     assert_eq!(fs::read_to_string(&again).unwrap(), whole);
+    // An interrupted run is completed.
+    let store = Connection::open(home.path("data/fsdyno/fsdyno.db")).unwrap();
+    let interrupt = "DELETE FROM part WHERE key = (SELECT max(key) FROM part);
+        UPDATE record SET document = json_set(document, '$.stop', 'interrupted')
+            WHERE id = (SELECT id FROM record ORDER BY started_unix_ns DESC LIMIT 1);";
+    store.execute_batch(interrupt).unwrap();
+    drop(store);
+    let built = atlas(&["build", &plan, "-o", &again, "--force"], &place);
+    assert_eq!(built.code, Some(0), "{}", built.err);
+    assert!(built.err.contains("to measure: 1,"), "{}", built.err);
+    let completed = fs::read_to_string(&again).unwrap();
+    let cells = |text: &str| text.lines().skip(2).map(str::to_owned).collect::<Vec<_>>();
+    assert_eq!(cells(&completed), cells(&whole));
     let names = [&work, &kernel].map(|path| whole.contains(path.as_str()));
     assert_eq!(
         names, [false; 2],

@@ -13,7 +13,7 @@ use crate::exit::{CliError, Code};
 use crate::output;
 use fsdyno_files::{Existing, input};
 use fsdyno_host::signals;
-use fsdyno_model::{CancelToken, LabChoice, Plan, ResultSet, Shard, kernel_of_guest};
+use fsdyno_model::{CancelToken, LabChoice, Plan, ResultSet, Shard, StopReason, kernel_of_guest};
 use fsdyno_observe::provenance;
 use fsdyno_report::atlas::{Atlas, AtlasFaults, AtlasPower, Head, Question};
 use fsdyno_run::RunOptions;
@@ -247,7 +247,9 @@ impl Builder<'_> {
         let partial = partial.filter(|set| check_unchanged(&set.run, self.stop).is_ok());
         let ended = match partial {
             Some(set) => {
-                let options = (&RunOptions::default(), true);
+                // Failed cells are measured again once all others were.
+                let retries = set.run.stop == Some(StopReason::Complete);
+                let options = (&RunOptions::default(), retries);
                 resume(&execution, &set.run.id, options, self.store, self.stop)?
             }
             None => fresh(plan.clone(), &execution, self.store, self.stop)?,
