@@ -131,7 +131,9 @@ impl PowerLosses {
         let synced = synced.unwrap_or_else(|| "nothing synced is lost".to_owned());
         let saves = match self.broken_saves {
             0 => String::new(),
-            n => format!("; saves by rename left neither the old nor the new file in {n}"),
+            n => format!(
+                "; saves by rename without fsync left neither the old nor the new file in {n}"
+            ),
         };
         format!(
             "changes without fsync of the last {median} are lost in the median, of the last {worst} at \
@@ -266,7 +268,7 @@ pub(crate) fn lead(series: &Series) -> Vec<String> {
     sentences.push(match saves.len() {
         0 => "A save by rename always left the old or the new file.".to_owned(),
         _ => format!(
-            "A save by rename left neither the old nor the new file: {}.",
+            "A save by rename without fsync left neither the old nor the new file: {}.",
             saves.join(", ")
         ),
     });

@@ -178,7 +178,7 @@ fn what_does_a_power_cut_take_and_who_must_survive_it() {
     // Work that was not synced may be lost.
     let stated = [
         "changes without fsync of the last 5.00 s are lost in the median, of the last 5.00 s at worst \
-         (2 power cuts); nothing synced is lost; saves by rename left neither",
+         (2 power cuts); nothing synced is lost; saves by rename without fsync left neither",
     ];
     check(
         &asked(&series, Some(StateClass::C2)),
