@@ -97,10 +97,14 @@ fn is_whole(tests: &FaultTests, kernel: &str) -> bool {
     tests.info.stop == Some(StopReason::Complete) && guests.all(|one| is_of(one, kernel))
 }
 
-/// Whether a guest had the kernel of a cell.
+/// Whether a guest had the kernel of a cell, by its description: without the kind of the guest, or with
+/// more about it.
 fn is_of(guest: &str, kernel: &str) -> bool {
-    // The kernel of a cell also has the kind of its guest.
-    guest == kernel.replace(" (User-mode Linux),", "")
+    let without_kind = kernel.replace(" (User-mode Linux),", "");
+    let more = guest
+        .strip_prefix(kernel)
+        .or_else(|| guest.strip_prefix(&without_kind));
+    more.is_some_and(|more| more.is_empty() || more.starts_with(','))
 }
 
 /// What the power cuts of a contender in an atlas and those here do not have in common.

@@ -225,7 +225,8 @@ fn verify_cells(
         }
         if changed.is_empty() {
             text += "Kernel, programs, profiles and the version of fsdyno are those of the atlas. The \
-                     libraries of the programs are not compared: other versions of them can change times.\n";
+                     libraries of the programs and the build of fsdyno are not compared: both take memory of \
+                     the guest, and can change the times of work that fills it.\n";
         }
     }
     output::bytes(text.as_bytes())?;
