@@ -1,17 +1,17 @@
 //! The tests with faulty disks and the power cuts of an atlas: those of `fsdyno lose`.
 
 use super::PlaceArgs;
-use crate::commands::crash::{contenders, timed_disk, virtual_lab_for};
+use crate::commands::crash::{contenders, info, timed_disk, virtual_lab_for};
 use crate::commands::lab::guest_size;
 use crate::commands::lose::{DISK, MEMORY, disks, power};
 use crate::exit::CliError;
 use fsdyno_lab::GuestLab;
 use fsdyno_lab::preflight::DEFAULT_SCRATCH;
 use fsdyno_model::{
-    CancelToken, FaultTest, FaultTests, FaultTestsInfo, GuestSize, LabChoice, ModelDisk,
-    SeriesInfo, StopReason,
+    CancelToken, FaultTest, FaultTestsInfo, GuestSize, LabChoice, ModelDisk, SeriesInfo, StopReason,
 };
 use fsdyno_report::atlas::{AtlasFaults, AtlasPower};
+use fsdyno_run::lose::activities;
 use fsdyno_store::Store;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -53,7 +53,8 @@ impl Tester {
         };
         for summary in store.fault_tests()? {
             let tests = store.load_fault_tests(&summary.id)?;
-            if tests.info.hash() == info.hash() && is_whole(&tests, kernel) {
+            let guests = tests.tests.iter().map(|one| &*one.guest);
+            if tests.info.hash() == info.hash() && is_whole(tests.info.stop, guests, kernel) {
                 return Ok(AtlasFaults::of(&tests));
             }
         }
@@ -70,17 +71,15 @@ impl Tester {
         (store, kernel): (&mut Store, &str),
     ) -> Result<AtlasPower, CliError> {
         let contenders = contenders(labels, &LabChoice::Uml)?;
-        let place = (self.guest.clone(), &*self.work);
+        let place = (self.guest.clone(), Some(self.disk.clone()));
         let info = SeriesInfo {
-            seed,
-            ..power::info(contenders, draws, &self.disk, place)
+            activities: Some(activities::DEFAULT.to_owned()),
+            ..info((seed, draws), contenders, place, self.work.clone())
         };
         for summary in store.series()? {
             let series = store.load_series(&summary.id)?;
-            let mut guests = series.power_cuts.iter().map(|one| &one.guest);
-            let is_whole = series.info.stop == Some(StopReason::Complete);
-            if series.info.hash() == info.hash() && is_whole && guests.all(|one| is_of(one, kernel))
-            {
+            let guests = series.power_cuts.iter().map(|one| &*one.guest);
+            if series.info.hash() == info.hash() && is_whole(series.info.stop, guests, kernel) {
                 return Ok(AtlasPower::of(&series));
             }
         }
@@ -91,10 +90,13 @@ impl Tester {
     }
 }
 
-/// Whether all tests of this kernel were done.
-fn is_whole(tests: &FaultTests, kernel: &str) -> bool {
-    let mut guests = tests.tests.iter().map(|one| &one.guest);
-    tests.info.stop == Some(StopReason::Complete) && guests.all(|one| is_of(one, kernel))
+/// Whether all tests were done, in guests of this kernel.
+fn is_whole<'g>(
+    stop: Option<StopReason>,
+    mut guests: impl Iterator<Item = &'g str>,
+    kernel: &str,
+) -> bool {
+    stop == Some(StopReason::Complete) && guests.all(|one| is_of(one, kernel))
 }
 
 /// Whether a guest had the kernel of a cell, by its description: without the kind of the guest, or with

@@ -202,7 +202,10 @@ fn pull(
     (contenders, size, disk, work_dir): (Vec<Contender>, GuestSize, Option<ModelDisk>, PathBuf),
     store: &mut Store,
 ) -> Result<Code, CliError> {
-    let mut info = info(args, power_cuts, contenders, (size, disk), work_dir);
+    let mut info = SeriesInfo {
+        shard: args.shard.shard,
+        ..info((args.seed, power_cuts), contenders, (size, disk), work_dir)
+    };
     if let Some(shard) = info.shard.filter(|_| info.power_cuts() == 0) {
         return Err(CliError::usage(format!(
             "--shard {shard}: the series has fewer power cuts than shards, and this shard has none"
@@ -340,10 +343,9 @@ pub(in crate::commands) fn in_order<T: Sync, R: Send, E: Send>(
     })
 }
 
-/// The record of a series that starts now.
-fn info(
-    args: &CrashArgs,
-    power_cuts: u32,
+/// The record of a series that starts now, by the seed and the number of its power cuts.
+pub(in crate::commands) fn info(
+    (seed, power_cuts): (u64, u32),
     contenders: Vec<Contender>,
     (guest, disk): (GuestSize, Option<ModelDisk>),
     work_dir: PathBuf,
@@ -354,8 +356,8 @@ fn info(
         ended_unix_ns: None,
         stop: None,
         power_cuts_planned: power_cuts,
-        shard: args.shard.shard,
-        seed: args.seed,
+        shard: None,
+        seed,
         guest,
         disk,
         activities: None,

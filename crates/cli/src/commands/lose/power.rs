@@ -1,15 +1,13 @@
 //! `lose power`: cuts the power of guests that do usual work, as `crash --random` does.
 
-use super::disks::SEED;
 use super::{DISK, LoseArgs};
-use crate::commands::crash::{self, contenders, provenance_of, virtual_lab_for};
+use crate::commands::crash::{self, contenders, virtual_lab_for};
 use crate::commands::lab::{guest_error, guest_size};
 use crate::exit::{CliError, Code};
 use crate::output;
 use fsdyno_crash::TimedProgram;
 use fsdyno_lab::{CrashTest, GuestLab};
-use fsdyno_model::{CancelToken, Contender, GuestSize, LabChoice, ModelDisk, Series, SeriesInfo};
-use fsdyno_run::conductor::unix_now;
+use fsdyno_model::{CancelToken, LabChoice, Series, SeriesInfo};
 use fsdyno_run::lose::activities;
 use fsdyno_store::Store;
 use std::num::NonZeroUsize;
@@ -21,31 +19,6 @@ const DRAWS: u32 = 20;
 
 /// How long the work continues after the latest power cut.
 const MARGIN: Duration = Duration::from_secs(2);
-
-/// A series of power cuts with the default work, to be recorded.
-pub(in crate::commands) fn info(
-    contenders: Vec<Contender>,
-    power_cuts: u32,
-    disk: &ModelDisk,
-    (guest, work_dir): (GuestSize, &Path),
-) -> SeriesInfo {
-    SeriesInfo {
-        id: String::new(),
-        started_unix_ns: unix_now(),
-        ended_unix_ns: None,
-        stop: None,
-        power_cuts_planned: power_cuts,
-        shard: None,
-        seed: SEED,
-        guest,
-        disk: Some(disk.clone()),
-        activities: Some(activities::DEFAULT.to_owned()),
-        provenance: provenance_of(&contenders, work_dir),
-        command_line: crate::args::command_line(),
-        contenders,
-        work_dir: work_dir.to_owned(),
-    }
-}
 
 /// The default work until the power cut.
 pub(in crate::commands) fn default_work() -> Result<TimedProgram, CliError> {
@@ -100,10 +73,10 @@ pub(super) fn lose(args: &LoseArgs, store: &Path, stop: &CancelToken) -> Result<
     let lab = virtual_lab_for(&size, &work_dir, stop)?;
     let mut store = Store::open(store)?;
     let draws = args.draws.unwrap_or(DRAWS);
+    let cuts = (args.seed, draws);
     let info = SeriesInfo {
-        seed: args.seed,
         activities: Some(text),
-        ..info(contenders, draws, &disk, (size, &work_dir))
+        ..crash::info(cuts, contenders, (size, Some(disk)), work_dir)
     };
     let jobs = args.jobs.count(args.guest_memory);
     let (series, ended) = recorded((&lab, &program, jobs), info, &mut store)?;
