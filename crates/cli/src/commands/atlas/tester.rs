@@ -13,6 +13,9 @@ use fsdyno_model::{
 use fsdyno_report::atlas::{AtlasFaults, AtlasPower};
 use fsdyno_run::lose::activities;
 use fsdyno_store::Store;
+use serde::Serialize;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
@@ -114,12 +117,61 @@ pub fn unequal_cuts(label: &str, atlas: &AtlasPower, here: &AtlasPower) -> Vec<S
     let mut here = here.of_contender(label);
     let mut differences = Vec::new();
     for known in atlas.of_contender(label) {
-        match here.next() {
-            Some(one) if one == known => {}
-            _ => differences.push(format!("power cut {}", known.number)),
-        }
+        let number = known.number;
+        let of_one = match here.next() {
+            Some(one) => unequal_fields(known, one),
+            None => vec!["not here".to_owned()],
+        };
+        differences.extend(
+            of_one
+                .iter()
+                .map(|text| format!("power cut {number}: {text}")),
+        );
     }
     differences
+}
+
+/// The fields of two records that differ.
+fn unequal_fields(atlas: &impl Serialize, here: &impl Serialize) -> Vec<String> {
+    let [atlas, here] = [fields(atlas), fields(here)];
+    let names: BTreeSet<&String> = atlas.keys().chain(here.keys()).collect();
+    let value = |fields: &BTreeMap<String, Value>, name| {
+        let value = fields.get(name).filter(|value| !value.is_null());
+        value.map_or_else(|| "none".to_owned(), Value::to_string)
+    };
+    let names = names.into_iter();
+    let values = names.map(|name| (name, value(&atlas, name), value(&here, name)));
+    let unequal = values.filter(|(_, then, now)| then != now);
+    unequal
+        .map(|(name, then, now)| format!("{name}: {then} in the atlas, {now} here"))
+        .collect()
+}
+
+/// The values of a record by the path to their field.
+fn fields(record: &impl Serialize) -> BTreeMap<String, Value> {
+    let mut found = BTreeMap::new();
+    // A record without a form in JSON could not be in a file.
+    let mut open = vec![(
+        String::new(),
+        serde_json::to_value(record).unwrap_or_default(),
+    )];
+    while let Some((path, value)) = open.pop() {
+        let below = |name: &str| match &*path {
+            "" => name.to_owned(),
+            _ => format!("{path}.{name}"),
+        };
+        match value {
+            Value::Object(parts) => {
+                open.extend(parts.into_iter().map(|(name, part)| (below(&name), part)));
+            }
+            Value::Array(parts) => {
+                let numbered = parts.into_iter().zip(1_u32..);
+                open.extend(numbered.map(|(part, number)| (below(&number.to_string()), part)));
+            }
+            value => drop(found.insert(path, value)),
+        }
+    }
+    found
 }
 
 /// What the tests of a contender in an atlas and those here do not have in common.
@@ -143,4 +195,27 @@ pub fn unequal_faults(atlas: &FaultTest, here: &FaultTest) -> Vec<String> {
     let mut all = only(&atlas, &here, "in the atlas");
     all.extend(only(&here, &atlas, "here"));
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn records_that_differ_are_told_apart_by_the_names_of_their_fields() {
+        let atlas =
+            json!({"number": 3, "lost": {"files": 1}, "steps": ["mount", "check"], "first": null});
+        let mut here = atlas.clone();
+        assert!(unequal_fields(&atlas, &here).is_empty());
+        here["lost"]["files"] = json!(2);
+        here["steps"] = json!(["mount"]);
+        here["first"] = json!("a name");
+        let expected = [
+            "first: none in the atlas, \"a name\" here",
+            "lost.files: 1 in the atlas, 2 here",
+            "steps.2: \"check\" in the atlas, none here",
+        ];
+        assert_eq!(unequal_fields(&atlas, &here), expected);
+    }
 }

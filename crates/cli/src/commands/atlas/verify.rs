@@ -8,16 +8,21 @@ use crate::exit::{CliError, Code};
 use crate::output;
 use fsdyno_files::refuse_foreign_dir;
 use fsdyno_host::signals;
+use fsdyno_lab::cell_memory;
 use fsdyno_model::random::Random;
-use fsdyno_model::{CancelToken, Plan, ResultSet, Shard, printable};
+use fsdyno_model::{Bytes, CancelToken, Plan, ResultSet, Shard, printable};
 use fsdyno_report::atlas::{Atlas, AtlasCell, Head, Question, identity};
 use fsdyno_run::atlas::AtlasQuestion;
 use fsdyno_run::schedule::schedule;
 use fsdyno_store::Store;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::num::NonZeroU32;
 use std::path::Path;
 use std::str::FromStr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::thread;
 
 /// The first word of the names of tests with faulty disks.
 const FAULTS: &str = "faults";
@@ -197,12 +202,10 @@ fn verify_cells(
         atlas.head.cells,
         about(chosen.iter().map(|(question, _)| question.seconds).sum())
     ));
-    let place = place_of_runs()?;
-    let store = place.path().join("cells.db");
     let mut here = Head::default();
     let mut equal = 0;
-    for (question, cell) in chosen {
-        let set = measure(question, cell, args, &store, stop)?;
+    measure_all(args, &chosen, stop, |at, set| {
+        let (question, cell) = chosen[at];
         here.add(&set).map_err(CliError::failure)?;
         let name = printable(&cell.name());
         let again = Question::of(&question.work, &question.disk, question.size, &set);
@@ -211,7 +214,8 @@ fn verify_cells(
             None => vec!["it was not measured here".to_owned()],
         };
         equal += usize::from(print(&name, differences)?);
-    }
+        Ok(())
+    })?;
     let mut text = format!(
         "{equal} of {all} cells are equal to the nanosecond, with all their disk requests.\n"
     );
@@ -225,8 +229,7 @@ fn verify_cells(
         }
         if changed.is_empty() {
             text += "Kernel, programs, profiles and the version of fsdyno are those of the atlas. The \
-                     libraries of the programs and the build of fsdyno are not compared: both take memory of \
-                     the guest, and can change the times of work that fills it.\n";
+                     libraries of the programs are not compared.\n";
         }
     }
     output::bytes(text.as_bytes())?;
@@ -279,6 +282,51 @@ fn choose<'a>(
     places.truncate(sample.of(chosen.len()));
     places.sort_unstable();
     Ok(places.into_iter().map(|at| chosen[at]).collect())
+}
+
+/// Measures these cells, several at the same time, and passes the result of each on in their order.
+fn measure_all(
+    args: &VerifyArgs,
+    chosen: &[(&Question, &AtlasCell)],
+    stop: &CancelToken,
+    mut take: impl FnMut(usize, ResultSet) -> Result<(), CliError>,
+) -> Result<(), CliError> {
+    let memory = chosen.iter().map(|(one, _)| cell_memory(&one.plan));
+    let jobs = args.place.jobs.count(memory.max().unwrap_or(Bytes(0)));
+    let place = place_of_runs()?;
+    let next = AtomicUsize::new(0);
+    let (sender, results) = mpsc::channel();
+    thread::scope(|scope| {
+        for job in 0..jobs.get().min(chosen.len()) {
+            let store = place.path().join(format!("cells-{job}.db"));
+            let (next, sender) = (&next, sender.clone());
+            scope.spawn(move || {
+                loop {
+                    let at = next.fetch_add(1, Ordering::Relaxed);
+                    let Some((question, cell)) = chosen.get(at) else {
+                        return;
+                    };
+                    let set = measure(question, cell, args, &store, stop);
+                    let is_last = set.is_err();
+                    // Nobody receives after a failure.
+                    if sender.send((at, set)).is_err() || is_last {
+                        next.store(chosen.len(), Ordering::Relaxed);
+                    }
+                }
+            });
+        }
+        drop(sender);
+        let mut measured = BTreeMap::new();
+        let mut taken = 0;
+        for (at, set) in results {
+            measured.insert(at, set);
+            while let Some(set) = measured.remove(&taken) {
+                take(taken, set?)?;
+                taken += 1;
+            }
+        }
+        Ok(())
+    })
 }
 
 /// Measures a cell. Its plan is resolved from names, so that nothing in the file is executed.
