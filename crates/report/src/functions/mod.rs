@@ -158,6 +158,12 @@ pub enum FunctionsError {
         "the guest kernel wrote no profile: fsdyno lab setup builds one that does; then repeat the run"
     )]
     NoProfile,
+    /// No parts of the profile have the blocks that the kernel counted.
+    #[error(
+        "the profile of {contender} in {phase} is not whole: its kernel blocks are not those that were \
+         counted. Compare without functions (fsdyno why)"
+    )]
+    NotWhole { contender: String, phase: String },
 }
 
 /// One contender in one phase.
@@ -201,7 +207,11 @@ impl Repeated<'_> {
     ) -> Result<Profile, FunctionsError> {
         let measured = self.measured();
         of_phase(measured, (repeated, self.at), parts).map_err(|other| match other {
-            None => FunctionsError::NoProfile,
+            None if parts.is_empty() => FunctionsError::NoProfile,
+            None => FunctionsError::NotWhole {
+                contender: self.label.clone(),
+                phase: self.phase.clone(),
+            },
             Some([measured, repeated]) => FunctionsError::OtherRun {
                 contender: self.label.clone(),
                 phase: self.phase.clone(),
