@@ -50,7 +50,7 @@ static bool counting;
 static unsigned long syscalls, units_counted[CPU_CHARGE_ROUTINES];
 static unsigned long attributed, units_attributed[CPU_CHARGE_ROUTINES];
 static unsigned long by_context[CPU_CHARGE_CONTEXTS];
-static unsigned int interrupts, host_interrupts;
+static unsigned int interrupts, host_interrupts, hidden_interrupt;
 
 /* Of a block, of a system call, of a unit of each routine. */
 static unsigned long prices[PRICES];
@@ -59,12 +59,15 @@ static unsigned long long pending_ps, charged_ns;
 /* CPU_PROFILE_OFF if nothing counts. */
 static int context_of(struct task_struct *task)
 {
-	if (!counting || (task->thread.reads_clock && !interrupts && !host_interrupts))
+	if (!counting)
 		return CPU_PROFILE_OFF;
-	if (host_interrupts)
-		return CPU_CHARGE_HOST;
-	if (interrupts)
-		return CPU_CHARGE_INTERRUPT;
+	if (interrupts || host_interrupts) {
+		if (hidden_interrupt)
+			return CPU_PROFILE_OFF;
+		return host_interrupts ? CPU_CHARGE_HOST : CPU_CHARGE_INTERRUPT;
+	}
+	if (task->thread.reads_clock || task->thread.hidden)
+		return CPU_PROFILE_OFF;
 	if (is_idle_task(task))
 		return CPU_CHARGE_IDLE;
 	return task->flags & PF_KTHREAD ? CPU_CHARGE_KTHREAD : CPU_CHARGE_PROCESS;
@@ -115,13 +118,20 @@ void cpu_charge_switch(struct task_struct *from, struct task_struct *to)
 	cpu_profile_turn(context_of(to));
 }
 
+/* How often hide was called without hidden, by the current task or by an interrupt of it. */
+static unsigned int *hidden(void)
+{
+	return interrupts || host_interrupts ? &hidden_interrupt : &current->thread.hidden;
+}
+
 void cpu_charge_hide(void)
 {
 	unsigned long flags;
 
 	local_irq_save(flags);
 	attribute(current);
-	cpu_profile_turn(CPU_PROFILE_OFF);
+	++*hidden();
+	cpu_profile_turn(context_of(current));
 	local_irq_restore(flags);
 }
 
@@ -130,8 +140,8 @@ void cpu_charge_hidden(void)
 	unsigned long flags;
 
 	local_irq_save(flags);
-	attributed = cpu_charge_blocks;
-	memcpy(units_attributed, cpu_charge_units, sizeof(units_attributed));
+	attribute(current);
+	--*hidden();
 	cpu_profile_turn(context_of(current));
 	local_irq_restore(flags);
 }

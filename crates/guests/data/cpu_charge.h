@@ -51,7 +51,7 @@ extern unsigned long cpu_charge_units[CPU_CHARGE_ROUTINES];
 
 /* Attributes what was counted to the task that ran until now. */
 void cpu_charge_switch(struct task_struct *from, struct task_struct *to);
-/* What is counted from hide to hidden is nobody's; interrupts between them keep theirs. */
+/* What a task executes from hide to hidden is nobody's; others and interrupts between them keep theirs. */
 void cpu_charge_hide(void);
 void cpu_charge_hidden(void);
 /* The count until the matching leave is that of an interrupt. */

@@ -7,6 +7,7 @@
 //! starts.
 
 use super::determinism::make_deterministic;
+use super::inside::memory;
 use super::libraries::{self, Libraries};
 use super::machine::{GuestError, Machine};
 use super::own_programs;
@@ -160,7 +161,7 @@ fn found(uml: &Uml, programs: &[String]) -> Vec<PathBuf> {
 /// The arguments of the program. They are the same for the same guest in every directory.
 fn words(uml: &Uml, setting: Setting<'_>, libraries: &Libraries) -> Vec<String> {
     let mut words = vec![
-        format!("mem={}", setting.memory.0),
+        format!("mem={}", setting.memory.0 + memory::OWN.0),
         format!("time-travel=ext:{CALENDAR}"),
     ];
     if let Some(random) = setting.random {
@@ -187,6 +188,7 @@ fn words(uml: &Uml, setting: Setting<'_>, libraries: &Libraries) -> Vec<String> 
     ];
     words.extend(fixed.map(str::to_owned));
     words.push(format!("ssl0=fd:{LINE}"));
+    words.push(format!("{}={}", memory::GIVEN, setting.memory.0));
     words.push(format!("TMPDIR={}/tmp", super::PLACE));
     words.push(format!("PATH={PATH}"));
     words.extend(setting.kind.variable());

@@ -28,7 +28,7 @@ pub mod programs;
 #[cfg(test)]
 mod recording_script;
 pub mod slices;
-mod stack;
+pub mod stack;
 mod tool_run;
 mod user_work;
 pub mod work;

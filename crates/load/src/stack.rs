@@ -7,6 +7,9 @@ use std::hint::black_box;
 /// More than any phase uses, bytes.
 const DEPTH: usize = 64 << 10;
 
+/// More than the main thread of a guest uses between phases, bytes.
+const DEPTH_OF_MAIN: usize = 1 << 20;
+
 const PAGE: usize = 4096;
 
 /// Writes the next pages of the stack of this thread: those down to the same one in each build.
@@ -21,6 +24,14 @@ pub(crate) fn touch() {
     };
     // Within the last page, whatever the size of a frame.
     write_to((top & !(PAGE - 1)) - DEPTH + PAGE - 512);
+}
+
+/// Writes the stack of the main thread, before other threads begin.
+pub fn touch_main() {
+    let here = 0_u8;
+    // As far in each build.
+    let here = (&raw const here).addr() & !(DEPTH_OF_MAIN - 1);
+    write_to(here - DEPTH_OF_MAIN);
 }
 
 /// Writes the stack of this thread down to an address.

@@ -5,6 +5,7 @@
 //! who started it. Call this module in a guest only.
 
 pub(crate) mod entry;
+pub mod memory;
 
 use crate::start::{self, MACHINE, QUEUES, SOLID};
 use crate::{LINE_NAME, PLACE, libraries, own_programs};
@@ -167,25 +168,6 @@ fn write_udev_database() -> io::Result<()> {
             )?;
             symlink(Path::new("/dev").join(&node), links.join(&node))?;
         }
-    }
-    Ok(())
-}
-
-/// The limits of dirty memory as fractions of all memory: background write-back starts at the
-/// first, writers are throttled at the second. The fractions are the kernel's defaults.
-const DIRTY: [(&str, u64); 2] = [
-    ("/proc/sys/vm/dirty_background_bytes", 10),
-    ("/proc/sys/vm/dirty_bytes", 5),
-];
-
-/// Sets the limits of dirty memory from the total memory. The kernel's default depends on free
-/// memory, which depends on earlier programs.
-pub fn set_dirty_limits() -> Result<(), GuestInitError> {
-    let about = rustix::system::sysinfo();
-    let memory = (about.totalram as u64).saturating_mul(u64::from(about.mem_unit));
-    for (file, part) in DIRTY {
-        fs::write(file, (memory / part).to_string())
-            .map_err(GuestInitError::at(format!("set {file}")))?;
     }
     Ok(())
 }

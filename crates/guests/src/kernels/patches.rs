@@ -22,7 +22,7 @@ const AMX: [Patch; 1] = [Patch {
 }];
 
 /// Files that are added to the sources, for the count of the kernel's work.
-const ADDED: [(&str, &str); 3] = [
+const ADDED: [(&str, &str); 4] = [
     (
         "arch/um/kernel/cpu_charge.c",
         include_str!("../../data/cpu_charge.c"),
@@ -30,6 +30,10 @@ const ADDED: [(&str, &str); 3] = [
     (
         "arch/um/kernel/cpu_profile.c",
         include_str!("../../data/cpu_profile.c"),
+    ),
+    (
+        "arch/um/kernel/settle_memory.c",
+        include_str!("../../data/settle_memory.c"),
     ),
     (
         "arch/um/include/asm/cpu_charge.h",
@@ -78,7 +82,7 @@ const CPU_CHARGE: &[Patch] = &[
     Patch {
         file: "arch/um/kernel/Makefile",
         text: "obj-y += load_file.o\n",
-        instead: "obj-y += load_file.o cpu_charge.o cpu_profile.o\n",
+        instead: "obj-y += load_file.o cpu_charge.o cpu_profile.o settle_memory.o\n",
     },
     Patch {
         file: "arch/um/os-Linux/main.c",
@@ -140,7 +144,8 @@ const CPU_CHARGE: &[Patch] = &[
         instead: "\tstruct task_struct *prev_sched;\n\
               \tunsigned long blocks;\n\
               \tunsigned long row;\n\
-              \tbool reads_clock;\n",
+              \tbool reads_clock;\n\
+              \tunsigned int hidden;\n",
     },
     Patch {
         file: "arch/um/kernel/irq.c",
@@ -493,7 +498,20 @@ const COUNTER: &[Patch] = &[
 /// Btrfs reads a tree block by another path if its pages happen to be adjacent in memory; here it
 /// always takes the path for pages that are not. Waiters for a page are found by its index, and not by
 /// its address. A mount is found by addresses: how many others are passed in its chain is not counted.
+/// A maple tree takes more or fewer nodes by addresses and by what was in it before.
 const OPTIONAL: &[Patch] = &[
+    Patch {
+        file: "lib/maple_tree.c",
+        text: "#include <linux/maple_tree.h>\n",
+        instead: "#include <linux/maple_tree.h>\n\
+              #include <asm/cpu_charge.h>\n",
+    },
+    Patch {
+        file: "lib/maple_tree.c",
+        text: "\treturn kmem_cache_alloc(maple_node_cache, gfp);\n",
+        instead: "\tcpu_charge_blocks -= CPU_CHARGE_OBJECT;\n\
+              \treturn kmem_cache_alloc(maple_node_cache, gfp);\n",
+    },
     Patch {
         file: "drivers/char/random.c",
         text: "\t_mix_pool_bytes(init_utsname(), sizeof(*(init_utsname())));\n",

@@ -8,7 +8,7 @@ use crate::messages::{GuestMessage, Task};
 use fsdyno_files::uninterrupted;
 use fsdyno_guests::inside;
 use fsdyno_guests::protocol::FrameWriter;
-use fsdyno_load::allocator;
+use fsdyno_load::{allocator, stack};
 use rustix::termios::tcdrain;
 use std::fs;
 use std::io;
@@ -27,7 +27,9 @@ pub fn run_in_guest(task: &Path) -> Result<(), ServeError> {
     )))?;
     let task: Task = serde_json::from_slice(&task).map_err(io::Error::from)?;
     let place = inside::set_up_guest()?;
-    inside::set_dirty_limits()?;
+    allocator::keep_memory();
+    stack::touch_main();
+    inside::memory::settle()?;
     if let Task::Explore { contender } = &task {
         explore::serve(contender, &place)?;
         return Err(inside::power_off().into());
@@ -37,10 +39,7 @@ pub fn run_in_guest(task: &Path) -> Result<(), ServeError> {
     let writer = MessageWriter(Arc::new(Mutex::new(FrameWriter(line))));
     writer.write(&super::ready())?;
     let word = match task {
-        Task::Run { plan, cell } => {
-            allocator::keep_memory();
-            run(*plan, cell, &place, &writer, None)
-        }
+        Task::Run { plan, cell } => run(*plan, cell, &place, &writer, None),
         Task::Write {
             contender,
             seed,
@@ -68,10 +67,7 @@ pub fn run_in_guest(task: &Path) -> Result<(), ServeError> {
             &place,
             true,
         ),
-        Task::Fill { contender, seed } => {
-            allocator::keep_memory();
-            full::fill_and_report(&contender, seed, &place)
-        }
+        Task::Fill { contender, seed } => full::fill_and_report(&contender, seed, &place),
         _ => GuestMessage::Refused {
             reason: "its task is none that can be done alone".to_owned(),
         },

@@ -29,6 +29,7 @@ use crate::preflight::{ImageSizes, Preflight};
 use crate::procedure::CellEnd;
 use cell_plan::plan_of_cell;
 use fsdyno_files::Untrusted;
+use fsdyno_guests::inside::memory;
 use fsdyno_guests::{DiskKind, Guest, GuestError, MAX_DISKS, Machine, Setting, kernels};
 use fsdyno_host::image::{Image, ImageError, Scratch};
 use fsdyno_host::journal::Journal;
@@ -432,11 +433,13 @@ pub(crate) fn memory_for(plan: &Plan, contender: &Contender) -> Bytes {
     Bytes(guest.memory.0 + daemon.memory.0)
 }
 
-/// The memory of the largest guest of a plan.
+/// The memory of this machine that the largest guest of a plan takes.
 pub fn cell_memory(plan: &Plan) -> Bytes {
     let each = plan.contenders.iter();
     let each = each.map(|contender| memory_for(plan, contender));
-    each.max().unwrap_or(Bytes(0))
+    let own = plan.disk_in_virtual_time().map_or(0, |_| memory::OWN.0);
+    each.max()
+        .map_or(Bytes(0), |largest| Bytes(largest.0 + own))
 }
 
 fn devices_of(contender: &Contender) -> u32 {
