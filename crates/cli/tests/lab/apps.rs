@@ -228,7 +228,7 @@ settings = [{ name = "loops", about = "steps of the computation", default = 1 }]
 name = "write"
 about = "writes"
 load = """
-dd if=/dev/zero of=file bs=4k count=50 oflag=dsync 2>/dev/null
+dd if=/dev/zero of=file bs=4k count=200 oflag=dsync 2>/dev/null
 i=0; while [ $i -lt $loops ]; do i=$((i+1)); done
 """
 "#;
