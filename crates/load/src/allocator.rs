@@ -2,6 +2,7 @@
 //! by system calls, and when it does so depends on what was allocated before, so on how the program was
 //! built. In a phase it must do neither.
 
+use crate::buffer::PAGE;
 use rustix::mm::{Advice, madvise};
 use std::hint::black_box;
 
@@ -14,8 +15,6 @@ const WHOLE: usize = 128 << 20;
 
 /// The least memory of the heap, bytes.
 const LEAST: usize = 16 << 20;
-
-const PAGE: usize = 4096;
 
 /// Takes all memory from one heap that never shrinks, from now on, and that has all pages up to a fixed
 /// distance from the begin of the program. Called before other threads begin.

@@ -8,7 +8,7 @@ use fsdyno_datasets::seed::Seed;
 use std::ops::{Deref, DerefMut};
 
 /// The alignment, bytes: a page, or a part of one if pages are larger.
-const PAGE: usize = 4096;
+pub(crate) const PAGE: usize = 4096;
 
 /// Page-aligned bytes.
 #[derive(Debug)]

@@ -2,6 +2,7 @@
 //! how the program was built, and the kernel of a guest counts the first fault of each page, and each
 //! page that the end of a thread frees.
 
+use crate::buffer::PAGE;
 use std::hint::black_box;
 
 /// More than any phase uses, bytes.
@@ -9,8 +10,6 @@ const DEPTH: usize = 64 << 10;
 
 /// More than the main thread of a guest uses between phases, bytes.
 const DEPTH_OF_MAIN: usize = 1 << 20;
-
-const PAGE: usize = 4096;
 
 /// Writes the next pages of the stack of this thread: those down to the same one in each build.
 pub(crate) fn touch() {

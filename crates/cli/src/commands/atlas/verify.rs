@@ -3,6 +3,7 @@
 
 use super::tester::{Tester, unequal_cuts, unequal_faults};
 use super::{VerifyArgs, read};
+use crate::commands::crash::in_order;
 use crate::commands::run::{Execution, fresh, resolve_here};
 use crate::exit::{CliError, Code};
 use crate::output;
@@ -15,14 +16,9 @@ use fsdyno_report::atlas::{Atlas, AtlasCell, Head, Question, identity};
 use fsdyno_run::atlas::AtlasQuestion;
 use fsdyno_run::schedule::schedule;
 use fsdyno_store::Store;
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::num::NonZeroU32;
-use std::path::Path;
 use std::str::FromStr;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc;
-use std::thread;
 
 /// The first word of the names of tests with faulty disks.
 const FAULTS: &str = "faults";
@@ -204,8 +200,10 @@ fn verify_cells(
     ));
     let mut here = Head::default();
     let mut equal = 0;
-    measure_all(args, &chosen, stop, |at, set| {
-        let (question, cell) = chosen[at];
+    let memory = chosen.iter().map(|(one, _)| cell_memory(&one.plan));
+    let jobs = args.place.jobs.count(memory.max().unwrap_or(Bytes(0)));
+    let measured = |one: &(&Question, &AtlasCell)| measure(one.0, one.1, args, stop);
+    in_order(&chosen, jobs, measured, |(question, cell), set| {
         here.add(&set).map_err(CliError::failure)?;
         let name = printable(&cell.name());
         let again = Question::of(&question.work, &question.disk, question.size, &set);
@@ -284,59 +282,15 @@ fn choose<'a>(
     Ok(places.into_iter().map(|at| chosen[at]).collect())
 }
 
-/// Measures these cells, several at the same time, and passes the result of each on in their order.
-fn measure_all(
-    args: &VerifyArgs,
-    chosen: &[(&Question, &AtlasCell)],
-    stop: &CancelToken,
-    mut take: impl FnMut(usize, ResultSet) -> Result<(), CliError>,
-) -> Result<(), CliError> {
-    let memory = chosen.iter().map(|(one, _)| cell_memory(&one.plan));
-    let jobs = args.place.jobs.count(memory.max().unwrap_or(Bytes(0)));
-    let place = place_of_runs()?;
-    let next = AtomicUsize::new(0);
-    let (sender, results) = mpsc::channel();
-    thread::scope(|scope| {
-        for job in 0..jobs.get().min(chosen.len()) {
-            let store = place.path().join(format!("cells-{job}.db"));
-            let (next, sender) = (&next, sender.clone());
-            scope.spawn(move || {
-                loop {
-                    let at = next.fetch_add(1, Ordering::Relaxed);
-                    let Some((question, cell)) = chosen.get(at) else {
-                        return;
-                    };
-                    let set = measure(question, cell, args, &store, stop);
-                    let is_last = set.is_err();
-                    // Nobody receives after a failure.
-                    if sender.send((at, set)).is_err() || is_last {
-                        next.store(chosen.len(), Ordering::Relaxed);
-                    }
-                }
-            });
-        }
-        drop(sender);
-        let mut measured = BTreeMap::new();
-        let mut taken = 0;
-        for (at, set) in results {
-            measured.insert(at, set);
-            while let Some(set) = measured.remove(&taken) {
-                take(taken, set?)?;
-                taken += 1;
-            }
-        }
-        Ok(())
-    })
-}
-
 /// Measures a cell. Its plan is resolved from names, so that nothing in the file is executed.
 fn measure(
     question: &Question,
     cell: &AtlasCell,
     args: &VerifyArgs,
-    store: &Path,
     stop: &CancelToken,
 ) -> Result<ResultSet, CliError> {
+    let place = place_of_runs()?;
+    let store = &*place.path().join("cells.db");
     let labels = question.plan.contenders.iter().map(|one| one.label.clone());
     let asked = AtlasQuestion {
         work: question.work.clone(),
