@@ -227,7 +227,7 @@ fn verify_cells(
         }
         if changed.is_empty() {
             text += "Kernel, programs, profiles and the version of fsdyno are those of the atlas. The \
-                     libraries of the programs are not compared.\n";
+                     libraries of the programs and the build of fsdyno are not compared.\n";
         }
     }
     output::bytes(text.as_bytes())?;
