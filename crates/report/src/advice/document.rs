@@ -116,7 +116,7 @@ fn place(advice: &Recommendation) -> String {
         [] => String::new(),
         kernels => format!(" With {}.", terms::joined(kernels, "and")),
     };
-    format!("{place}{kernels} Work: {}.", work(advice))
+    format!("{place}{kernels} Work: {}.", advice.work)
 }
 
 /// The recommendation.
@@ -184,13 +184,13 @@ fn lead(advice: &Recommendation) -> String {
     if let Some(costs) = &best.costs {
         let _ = write!(text, " Its options give up safety: {costs}.");
     }
+    if let Some(sizes) = sizes::text(advice) {
+        let _ = write!(text, " {sizes}");
+    }
     text += &known(advice, best);
     text += &tested(advice, best);
     if let Some(robust) = robustness::text(advice) {
         let _ = write!(text, " {robust}");
-    }
-    if let Some(sizes) = sizes::text(advice) {
-        let _ = write!(text, " {sizes}");
     }
     if advice.unmeasured > 0 {
         let _ = write!(

@@ -69,17 +69,23 @@ fn defaults_of(advice: &Recommendation, label: &str) -> String {
     label
 }
 
-/// Whether the choice depends on the size of the work, in sentences.
+/// The size of the work, and whether the choice depends on it, in sentences.
 pub(super) fn text(advice: &Recommendation) -> Option<String> {
     let choice = advice.choice.as_ref()?;
     let chosen = &defaults_of(advice, &choice.contender);
-    let larger = advice.sizes.get(1..).filter(|sizes| !sizes.is_empty());
-    let Some(larger) = larger else {
-        return Some(
-            "Only one size of the work was measured: a larger one may have another answer."
-                .to_owned(),
-        );
+    let (amount, larger) = match &advice.sizes[..] {
+        [] => (&[][..], &[][..]),
+        [smallest, larger @ ..] => (&smallest.amount[..], larger),
     };
+    let measured = match amount {
+        [] => String::new(),
+        amounts => format!("Measured with {}. ", amounts.join("; ")),
+    };
+    if larger.is_empty() {
+        return Some(format!(
+            "{measured}Only one size of the work was measured: a larger one may have another answer."
+        ));
+    }
     let holds = |size: &SizeOfWork| size.fastest.contains(chosen);
     let these = |sizes: &[SizeOfWork]| {
         let words = sizes.iter().map(|size| match &advice.application {
@@ -95,7 +101,9 @@ pub(super) fn text(advice: &Recommendation) -> Option<String> {
     };
     if larger.iter().all(holds) {
         let all = these(larger);
-        return Some(format!("With {all}, {chosen} is still among the fastest."));
+        return Some(format!(
+            "{measured}With {all}, {chosen} is still among the fastest; more was not measured."
+        ));
     }
     let changes = larger.chunk_by(|one, next| one.fastest == next.fastest);
     let changes = changes.map(|group| {
@@ -104,7 +112,7 @@ pub(super) fn text(advice: &Recommendation) -> Option<String> {
     });
     let changes: Vec<String> = changes.collect();
     Some(format!(
-        "The choice depends on the size of the work: {}.",
+        "{measured}The choice depends on the size of the work: {}.",
         changes.join("; ")
     ))
 }
