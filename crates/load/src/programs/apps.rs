@@ -35,12 +35,20 @@ const RESERVED: [&str; 13] = [
 ];
 
 /// The files of this program, by name.
-const SHIPPED: [(&str, &str); 10] = [
+const SHIPPED: [(&str, &str); 16] = [
+    ("apt", include_str!("../../data/apps/apt.toml")),
     ("borg", include_str!("../../data/apps/borg.toml")),
     ("build", include_str!("../../data/apps/build.toml")),
+    ("ccache", include_str!("../../data/apps/ccache.toml")),
+    (
+        "containers",
+        include_str!("../../data/apps/containers.toml"),
+    ),
+    ("dovecot", include_str!("../../data/apps/dovecot.toml")),
     ("dpkg", include_str!("../../data/apps/dpkg.toml")),
     ("git", include_str!("../../data/apps/git.toml")),
     ("mariadb", include_str!("../../data/apps/mariadb.toml")),
+    ("nginx", include_str!("../../data/apps/nginx.toml")),
     (
         "postgresql",
         include_str!("../../data/apps/postgresql.toml"),
@@ -49,6 +57,7 @@ const SHIPPED: [(&str, &str); 10] = [
     ("rocksdb", include_str!("../../data/apps/rocksdb.toml")),
     ("rsync", include_str!("../../data/apps/rsync.toml")),
     ("sqlite", include_str!("../../data/apps/sqlite.toml")),
+    ("vm-image", include_str!("../../data/apps/vm-image.toml")),
 ];
 
 /// The names of the applications of this program, each with its file.
