@@ -129,6 +129,24 @@ pub enum Operation {
         /// Number of bytes.
         length: u64,
     },
+    /// `fallocate(FALLOC_FL_COLLAPSE_RANGE)`: removes a range, and what follows moves to it.
+    Collapse {
+        /// The file.
+        target: Target,
+        /// First byte; it and the length are multiples of 4096.
+        offset: u64,
+        /// Number of bytes.
+        length: u64,
+    },
+    /// `fallocate(FALLOC_FL_INSERT_RANGE)`: what follows moves away, and zeros are there.
+    Insert {
+        /// The file.
+        target: Target,
+        /// First byte; it and the length are multiples of 4096.
+        offset: u64,
+        /// Number of bytes.
+        length: u64,
+    },
     /// Copies a range of a file to the same place in another one.
     Copy {
         /// The file that is read.
@@ -270,6 +288,9 @@ pub enum Operation {
     Sync,
     /// `syncfs`.
     Syncfs,
+    /// A power cut, after the operations before it or during them. After the recovery, those of the
+    /// later operations are performed that can succeed, and the power is cut again.
+    Cut,
     /// `pread` of a range; without one, `read` until the end of the file.
     Read {
         /// The file.
@@ -307,6 +328,49 @@ impl Program {
         setup
             .get(number)
             .or_else(|| tested.get(number.checked_sub(setup.len())?))
+    }
+
+    /// The number of its power cut, if operations follow one.
+    pub fn cut(&self) -> Option<u32> {
+        let mut operations = self.numbered();
+        operations
+            .find(|(_, operation)| **operation == Operation::Cut)
+            .map(|(number, _)| number)
+    }
+
+    /// The program until its power cut.
+    #[must_use]
+    pub fn before_cut(&self) -> Self {
+        let before = self.operations.iter();
+        Self {
+            setup: self.setup.clone(),
+            operations: before
+                .take_while(|operation| **operation != Operation::Cut)
+                .cloned()
+                .collect(),
+        }
+    }
+
+    /// Whether its files can have parts of units of [`content`](crate::content), or units at other
+    /// places than they were written.
+    pub fn divides_units(&self) -> bool {
+        let mut all = self.setup.iter().chain(&self.operations);
+        all.any(|operation| {
+            let (offset, length) = match operation {
+                Operation::Collapse { .. } | Operation::Insert { .. } => return true,
+                Operation::Write { offset, length, .. } => (offset.unwrap_or(0), *length),
+                Operation::Allocate { offset, length, .. }
+                | Operation::Punch { offset, length, .. }
+                | Operation::Zero { offset, length, .. }
+                | Operation::Copy { offset, length, .. } => (*offset, *length),
+                Operation::Truncate { length, .. } | Operation::SetXattr { length, .. } => {
+                    (0, *length)
+                }
+                _ => return false,
+            };
+            let unit = crate::content::UNIT as u64;
+            !offset.is_multiple_of(unit) || !length.is_multiple_of(unit)
+        })
     }
 
     /// This program with those lines of its setup whose files its operations use; unchanged if it
@@ -388,6 +452,8 @@ impl Operation {
             Self::Allocate { .. } => "allocate",
             Self::Punch { .. } => "punch",
             Self::Zero { .. } => "zero",
+            Self::Collapse { .. } => "collapse",
+            Self::Insert { .. } => "insert",
             Self::Copy { shared, .. } => {
                 if *shared {
                     "clone"
@@ -417,6 +483,7 @@ impl Operation {
             Self::Msync { .. } => "msync",
             Self::SyncRange { .. } => "sync-range",
             Self::DropCaches => "drop-caches",
+            Self::Cut => "cut",
             Self::Sync => "sync",
             Self::Syncfs => "syncfs",
             Self::Read { .. } => "read",
@@ -445,6 +512,8 @@ impl Operation {
             | Self::Allocate { target, .. }
             | Self::Punch { target, .. }
             | Self::Zero { target, .. }
+            | Self::Collapse { target, .. }
+            | Self::Insert { target, .. }
             | Self::Truncate { target, .. }
             | Self::SetXattr { target, .. }
             | Self::RemoveXattr { target, .. }
@@ -455,7 +524,9 @@ impl Operation {
             | Self::SyncRange { target, .. }
             | Self::Fsync { target }
             | Self::Fdatasync { target } => target.path().into_iter().collect(),
-            Self::Close { .. } | Self::DropCaches | Self::Sync | Self::Syncfs => Vec::new(),
+            Self::Close { .. } | Self::DropCaches | Self::Cut | Self::Sync | Self::Syncfs => {
+                Vec::new()
+            }
         }
     }
 }

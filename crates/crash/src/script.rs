@@ -181,6 +181,16 @@ fn rare_command(operation: &Operation) -> String {
             offset,
             length,
         } => io(&format!("sync_range -b -w -a {offset} {length}"), target),
+        Operation::Collapse {
+            target,
+            offset,
+            length,
+        } => io(&format!("fcollapse {offset} {length}"), target),
+        Operation::Insert {
+            target,
+            offset,
+            length,
+        } => io(&format!("finsert {offset} {length}"), target),
         Operation::DropCaches => "echo 3 >/proc/sys/vm/drop_caches".to_owned(),
         Operation::MakeNode { path, kind } => match kind {
             SpecialKind::Fifo => format!("mkfifo {}", quote(path)),
@@ -247,7 +257,9 @@ fn command(operation: &Operation) -> String {
             offset,
             length,
         } => io("", &format!("fzero {offset} {length}"), target),
-        Operation::Copy { .. }
+        Operation::Collapse { .. }
+        | Operation::Insert { .. }
+        | Operation::Copy { .. }
         | Operation::Msync { .. }
         | Operation::SyncRange { .. }
         | Operation::DropCaches
@@ -277,6 +289,7 @@ fn command(operation: &Operation) -> String {
         Operation::Close { descriptor } => format!("exec {{{descriptor}}}>&-"),
         Operation::Fsync { target } => format!("sync {}", shown_target(target)),
         Operation::Fdatasync { target } => format!("sync -d {}", shown_target(target)),
+        Operation::Cut => "# a power cut, and the next mount".to_owned(),
         Operation::Sync => "sync".to_owned(),
         Operation::Syncfs => "sync -f .".to_owned(),
         Operation::Read {

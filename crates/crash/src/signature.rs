@@ -135,9 +135,10 @@ fn described(
 ) -> Vec<String> {
     let word = operation.word();
     let text = match operation {
-        Operation::Open { .. } | Operation::Close { .. } | Operation::DropCaches => {
-            return Vec::new();
-        }
+        Operation::Open { .. }
+        | Operation::Close { .. }
+        | Operation::DropCaches
+        | Operation::Cut => return Vec::new(),
         Operation::Sync | Operation::Syncfs => "sync".to_owned(),
         Operation::Mkdir { path }
         | Operation::Create { path }
@@ -166,6 +167,8 @@ fn described(
         Operation::Allocate { target, .. }
         | Operation::Punch { target, .. }
         | Operation::Zero { target, .. }
+        | Operation::Collapse { target, .. }
+        | Operation::Insert { target, .. }
         | Operation::SyncRange { target, .. }
         | Operation::Truncate { target, .. }
         | Operation::SetXattr { target, .. }

@@ -4,8 +4,9 @@
 use crate::operation::{
     DIRECTORY_MODE, FILE_MODE, Operation, Program, SpecialKind, Target, WriteKind,
 };
-use crate::tree::Source;
+use crate::tree::{Run, Source};
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// The number of an inode; that of the root is 0.
@@ -20,7 +21,7 @@ const MAX_FILE_BYTES: u64 = 64 << 20;
 /// The longest attribute, bytes: it fits into one block with others.
 const MAX_XATTR_BYTES: u64 = 2048;
 
-/// The alignment of direct writes.
+/// The alignment of direct writes, and of ranges that file systems move.
 const BLOCK: u64 = 4096;
 
 /// The kind of an inode.
@@ -52,36 +53,88 @@ pub struct Inode {
 pub struct Content {
     /// Its length, bytes.
     pub size: u64,
-    /// The written ranges by their first byte: their end, and the operation. The rest is zeros.
-    pub written: BTreeMap<u64, (u64, u32)>,
+    /// The written ranges by their first byte. The rest is zeros.
+    pub written: BTreeMap<u64, Piece>,
+}
+
+/// Bytes that one operation wrote.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Piece {
+    /// Their end.
+    pub end: u64,
+    /// The operation.
+    pub operation: u32,
+    /// The offset at which it wrote them, less that at which they are.
+    pub by: i64,
+    /// The range that it wrote.
+    pub range: Range<u64>,
+}
+
+impl Piece {
+    /// The byte at this offset.
+    pub fn byte(&self, at: u64) -> u8 {
+        let at = at.wrapping_add_signed(self.by);
+        crate::content::byte(self.operation, at, &self.range)
+    }
+}
+
+impl Run {
+    /// Whether it shows the bytes of a piece in this range; without a piece, zeros.
+    pub fn shows(&self, range: Range<u64>, piece: Option<&Piece>) -> bool {
+        let same = match (self.source, piece) {
+            (Source::Zeros, None) => true,
+            (Source::Operation(operation), Some(piece)) => {
+                (operation, 0) == (piece.operation, piece.by)
+            }
+            (Source::Moved { operation, by }, Some(piece)) => {
+                (operation, by) == (piece.operation, piece.by)
+            }
+            _ => false,
+        };
+        // A part of a unit may show nothing but zeros.
+        let expected = |at| piece.map_or(0, |piece| piece.byte(at));
+        same || range.clone().all(|at| self.byte(at) == Some(expected(at)))
+    }
 }
 
 impl Content {
+    /// The piece with a byte.
+    pub fn piece(&self, at: u64) -> Option<&Piece> {
+        let (_, before) = self.written.range(..=at).next_back()?;
+        (at < self.size && before.end > at).then_some(before)
+    }
+
     /// The source of a byte; none after the end.
     pub fn source(&self, at: u64) -> Option<Source> {
         if at >= self.size {
             return None;
         }
-        let before = self.written.range(..=at).next_back();
-        Some(match before {
-            Some((_, (end, operation))) if *end > at => Source::Operation(*operation),
-            _ => Source::Zeros,
+        Some(match self.piece(at) {
+            None => Source::Zeros,
+            Some(Piece {
+                operation, by: 0, ..
+            }) => Source::Operation(*operation),
+            Some(Piece { operation, by, .. }) => Source::Moved {
+                operation: *operation,
+                by: *by,
+            },
         })
     }
 
     fn clear(&mut self, from: u64, to: u64) {
         let touched: Vec<u64> = self.written.range(..to).map(|(at, _)| *at).collect();
         for at in touched {
-            let (end, operation) = self.written[&at];
-            if end <= from {
+            if self.written[&at].end <= from {
                 continue;
             }
-            self.written.remove(&at);
-            if at < from {
-                self.written.insert(at, (from, operation));
+            let Some(piece) = self.written.remove(&at) else {
+                continue;
+            };
+            if piece.end > to {
+                self.written.insert(to, piece.clone());
             }
-            if end > to {
-                self.written.insert(to, (end, operation));
+            if at < from {
+                self.written.insert(at, Piece { end: from, ..piece });
             }
         }
     }
@@ -89,10 +142,11 @@ impl Content {
     /// Copies a range of another file to the same place: the bytes keep their sources.
     fn copy(&mut self, other: &Self, from: u64, to: u64) {
         self.clear(from, to);
-        for (at, (end, operation)) in other.written.range(..to) {
-            if *end > from {
-                let at = (*at).max(from);
-                self.written.insert(at, ((*end).min(to), *operation));
+        for (at, piece) in other.written.range(..to) {
+            if piece.end > from {
+                let end = piece.end.min(to);
+                let piece = piece.clone();
+                self.written.insert((*at).max(from), Piece { end, ..piece });
             }
         }
         self.size = self.size.max(to);
@@ -100,8 +154,26 @@ impl Content {
 
     fn write(&mut self, from: u64, to: u64, operation: u32) {
         self.clear(from, to);
-        self.written.insert(from, (to, operation));
+        let piece = Piece {
+            end: to,
+            operation,
+            by: 0,
+            range: from..to,
+        };
+        self.written.insert(from, piece);
         self.size = self.size.max(to);
+    }
+
+    /// Moves everything from `from` on by this many bytes.
+    fn shift(&mut self, from: u64, by: i64) {
+        // A piece across `from` is divided.
+        self.clear(from, from);
+        for (at, mut piece) in self.written.split_off(&from) {
+            piece.end = piece.end.wrapping_add_signed(by);
+            piece.by = piece.by.wrapping_sub(by);
+            self.written.insert(at.wrapping_add_signed(by), piece);
+        }
+        self.size = self.size.wrapping_add_signed(by);
     }
 }
 
@@ -143,9 +215,16 @@ impl Program {
     /// Checks that all operations can succeed on a new file system.
     pub fn check(&self) -> Result<(), ProgramError> {
         let mut files = Simulation::default();
+        let cut = self.cut();
         for (number, operation) in self.numbered() {
-            files
-                .perform(number, operation)
+            let allowed =
+                if *operation == Operation::Cut && (number < self.first() || cut != Some(number)) {
+                    Err("a program has one `cut`, and none in its setup".to_owned())
+                } else {
+                    Ok(())
+                };
+            allowed
+                .and_then(|()| files.perform(number, operation))
                 .map_err(|reason| ProgramError {
                     number,
                     operation: operation.to_string(),
@@ -270,6 +349,25 @@ impl Simulation {
         self.inodes.len() - 1
     }
 
+    /// The files as a recovery left them: each inode that has a name, with its names. Others have
+    /// none any more, and no descriptor is open.
+    #[must_use]
+    pub fn recovered(&self, found: BTreeMap<InodeId, (Inode, BTreeSet<Name>)>) -> Self {
+        let mut files = self.clone();
+        files.descriptors.clear();
+        for (inode, names) in files.names.iter_mut().enumerate() {
+            if !names.is_empty() {
+                files.was_named.insert(inode);
+            }
+            names.clear();
+        }
+        for (id, (inode, names)) in found {
+            files.inodes[id] = Arc::new(inode);
+            files.names[id] = names;
+        }
+        files
+    }
+
     /// Performs an operation; the error is why it cannot succeed, and then nothing has changed.
     pub fn perform(&mut self, number: u32, operation: &Operation) -> Result<Changes, String> {
         let mut changes = Changes::default();
@@ -380,6 +478,7 @@ impl Simulation {
                 self.target(&Target::Descriptor(descriptor.clone()))?;
                 self.descriptors.remove(descriptor);
             }
+            Operation::Cut => self.descriptors.clear(),
             Operation::Fsync { target }
             | Operation::Fdatasync { target }
             | Operation::Stat { target } => {
@@ -417,6 +516,8 @@ impl Simulation {
             | Operation::Allocate { target, .. }
             | Operation::Punch { target, .. }
             | Operation::Zero { target, .. }
+            | Operation::Collapse { target, .. }
+            | Operation::Insert { target, .. }
             | Operation::Truncate { target, .. } => {
                 let inode = self.target(target)?;
                 let Kind::File(content) = &self.inodes[inode].kind else {
@@ -481,19 +582,21 @@ impl Simulation {
         if source == inode {
             return Err(format!("`{from}` and `{to}` are one file. Name two"));
         }
-        let unit = if *shared {
-            BLOCK
-        } else {
-            crate::content::UNIT as u64
-        };
         let end = offset.checked_add(*length).filter(|end| *end <= read.size);
-        let aligned = offset.is_multiple_of(unit) && length.is_multiple_of(unit);
-        let Some(end) = end.filter(|_| aligned && *length > 0) else {
+        let Some(end) = end.filter(|_| *length > 0) else {
             return Err(format!(
-                "the range must be within the {} bytes of `{from}`, in multiples of {unit}",
+                "the range must be within the {} bytes of `{from}`",
                 read.size
             ));
         };
+        // ioctl_ficlonerange(2); a part of a block is shared only as the end of both files.
+        let to_end = end == read.size && end >= written.size;
+        if *shared && (offset % BLOCK != 0 || (length % BLOCK != 0 && !to_end)) {
+            return Err(format!(
+                "files share whole blocks: a range begins and ends at multiples of {BLOCK} bytes, \
+                 or at the end of both files"
+            ));
+        }
         let mut content = written.clone();
         content.copy(read, *offset, end);
         Ok(content)
@@ -560,9 +663,8 @@ impl Simulation {
                 if plain.is_empty() || name.len() > 200 || name.contains(char::is_control) {
                     return Err(format!("`{name}`: an attribute is called `user.NAME`"));
                 }
-                unit(*length)?;
                 if !(1..=MAX_XATTR_BYTES).contains(length) {
-                    return Err(format!("an attribute has 16 to {MAX_XATTR_BYTES} bytes"));
+                    return Err(format!("an attribute has 1 to {MAX_XATTR_BYTES} bytes"));
                 }
                 inode.xattrs.insert(name.clone(), (number, *length));
             }
@@ -586,14 +688,12 @@ fn is_below(directory: &str, path: &str) -> bool {
 
 fn change_data(content: &mut Content, number: u32, operation: &Operation) -> Result<(), String> {
     let range = |offset: u64, length: u64| {
-        unit(offset)?;
-        unit(length)?;
         let end = offset
             .checked_add(length)
             .filter(|end| *end <= MAX_FILE_BYTES);
         let end = end.ok_or_else(|| format!("a file has at most {MAX_FILE_BYTES} bytes"))?;
         if length == 0 {
-            return Err("the length is 0. Take at least 16".to_owned());
+            return Err("the length is 0. Take at least 1".to_owned());
         }
         Ok(end)
     };
@@ -630,24 +730,38 @@ fn change_data(content: &mut Content, number: u32, operation: &Operation) -> Res
             content.clear(*offset, end);
             content.size = content.size.max(end);
         }
+        Operation::Collapse { offset, length, .. } | Operation::Insert { offset, length, .. } => {
+            let end = range(*offset, *length)?;
+            if (offset % BLOCK, length % BLOCK) != (0, 0) {
+                return Err(format!(
+                    "a file system moves whole blocks: offset and length are multiples of {BLOCK}"
+                ));
+            }
+            // The limits of fallocate(2).
+            let collapses = matches!(operation, Operation::Collapse { .. });
+            if *offset >= content.size || (collapses && end >= content.size) {
+                return Err(format!(
+                    "the range must be before the end of the file, which has {} bytes",
+                    content.size
+                ));
+            }
+            let by = length.cast_signed();
+            if collapses {
+                content.clear(*offset, end);
+                content.shift(end, -by);
+            } else {
+                range(content.size, *length)?;
+                content.shift(*offset, by);
+            }
+        }
         Operation::Truncate { length, .. } => {
-            unit(*length)?;
-            range(0, (*length).max(16))?;
+            range(0, (*length).max(1))?;
             content.clear(*length, u64::MAX);
             content.size = *length;
         }
         _ => {}
     }
     Ok(())
-}
-
-fn unit(number: u64) -> Result<(), String> {
-    let unit = crate::content::UNIT as u64;
-    if number.is_multiple_of(unit) {
-        Ok(())
-    } else {
-        Err(format!("{number} is no multiple of {unit} bytes"))
-    }
 }
 
 fn check_path(path: &str) -> Result<(), String> {
@@ -678,7 +792,15 @@ mod tests {
                 "operation 1 (`create f`): `f` exists already",
             ),
             ("fsync @h", "descriptor h is not open. Open it first"),
-            ("create f\nappend f 20", "20 is no multiple of 16"),
+            ("create f\nappend f 0", "Take at least 1"),
+            (
+                "create f\nappend f 9000\ninsert f 5 4096",
+                "multiples of 4096",
+            ),
+            (
+                "create f\nappend f 9000\ncollapse f 4096 8192",
+                "before the end of the file, which has 9000 bytes",
+            ),
             ("create f\nwrite-direct f 16 4096", "multiples of 4096"),
             ("mkdir A\nrename A A/B", "below itself"),
             ("mkdir A\nunlink A", "use rmdir"),

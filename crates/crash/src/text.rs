@@ -21,7 +21,7 @@ use std::str::FromStr;
 
 /// The forms of all operations, for messages and help. A TARGET is a path or `@NAME`, the
 /// descriptor that `open` or `temporary` has called NAME.
-pub const FORMS: [&str; 43] = [
+pub const FORMS: [&str; 46] = [
     "mkdir PATH",
     "create PATH",
     "write TARGET OFFSET LENGTH",
@@ -37,6 +37,8 @@ pub const FORMS: [&str; 43] = [
     "allocate TARGET OFFSET LENGTH [keep-size]",
     "punch TARGET OFFSET LENGTH",
     "zero TARGET OFFSET LENGTH",
+    "collapse TARGET OFFSET LENGTH",
+    "insert TARGET OFFSET LENGTH",
     "copy TARGET TARGET OFFSET LENGTH",
     "clone TARGET TARGET OFFSET LENGTH",
     "truncate TARGET LENGTH",
@@ -59,6 +61,7 @@ pub const FORMS: [&str; 43] = [
     "msync TARGET OFFSET LENGTH",
     "sync-range TARGET OFFSET LENGTH",
     "drop-caches",
+    "cut",
     "sync",
     "syncfs",
     "read TARGET [OFFSET LENGTH]",
@@ -222,6 +225,16 @@ impl Display for Operation {
                 offset,
                 length,
             }
+            | Self::Collapse {
+                target,
+                offset,
+                length,
+            }
+            | Self::Insert {
+                target,
+                offset,
+                length,
+            }
             | Self::Msync {
                 target,
                 offset,
@@ -266,7 +279,7 @@ impl Display for Operation {
                 write!(f, " {target}")?;
                 range.map_or(Ok(()), |(offset, length)| write!(f, " {offset} {length}"))
             }
-            Self::DropCaches | Self::Sync | Self::Syncfs => Ok(()),
+            Self::DropCaches | Self::Cut | Self::Sync | Self::Syncfs => Ok(()),
         }
     }
 }
@@ -409,15 +422,16 @@ impl<'a> Line<'a> {
             "create" => Operation::Create { path: self.path()? },
             "unlink" => Operation::Unlink { path: self.path()? },
             "rmdir" => Operation::Rmdir { path: self.path()? },
-            "fifo" => Operation::MakeNode {
+            "fifo" | "device" => Operation::MakeNode {
                 path: self.path()?,
-                kind: SpecialKind::Fifo,
+                kind: match self.first {
+                    "fifo" => SpecialKind::Fifo,
+                    _ => SpecialKind::Device,
+                },
             },
-            "device" => Operation::MakeNode {
-                path: self.path()?,
-                kind: SpecialKind::Device,
-            },
-            "allocate" | "punch" | "zero" | "msync" | "sync-range" => self.range()?,
+            "allocate" | "punch" | "zero" | "collapse" | "insert" | "msync" | "sync-range" => {
+                self.range()?
+            }
             "copy" | "clone" => Operation::Copy {
                 from: self.target()?,
                 to: self.target()?,
@@ -445,15 +459,7 @@ impl<'a> Line<'a> {
                 one: self.path()?,
                 other: self.path()?,
             },
-            "setxattr" => Operation::SetXattr {
-                target: self.target()?,
-                name: self.word("ATTRIBUTE")?.text.clone(),
-                length: self.number()?,
-            },
-            "removexattr" => Operation::RemoveXattr {
-                target: self.target()?,
-                name: self.word("ATTRIBUTE")?.text.clone(),
-            },
+            "setxattr" | "removexattr" => self.attribute()?,
             "chmod" => Operation::Chmod {
                 target: self.target()?,
                 mode: self.mode()?,
@@ -469,13 +475,15 @@ impl<'a> Line<'a> {
             "close" => Operation::Close {
                 descriptor: self.word("NAME")?.text.clone(),
             },
-            "fsync" => Operation::Fsync {
-                target: self.target()?,
-            },
-            "fdatasync" => Operation::Fdatasync {
-                target: self.target()?,
-            },
+            "fsync" | "fdatasync" => {
+                let target = self.target()?;
+                match self.first {
+                    "fsync" => Operation::Fsync { target },
+                    _ => Operation::Fdatasync { target },
+                }
+            }
             "drop-caches" => Operation::DropCaches,
+            "cut" => Operation::Cut,
             "sync" => Operation::Sync,
             "syncfs" => Operation::Syncfs,
             "read" => Operation::Read {
@@ -511,6 +519,16 @@ impl<'a> Line<'a> {
                 offset,
                 length,
             },
+            "collapse" => Operation::Collapse {
+                target,
+                offset,
+                length,
+            },
+            "insert" => Operation::Insert {
+                target,
+                offset,
+                length,
+            },
             "msync" => Operation::Msync {
                 target,
                 offset,
@@ -531,6 +549,19 @@ impl<'a> Line<'a> {
                     Some(word) => return Err(format!("`{}`: {}", word.text, self.form())),
                 },
             },
+        })
+    }
+
+    fn attribute(&mut self) -> Result<Operation, String> {
+        let target = self.target()?;
+        let name = self.word("ATTRIBUTE")?.text.clone();
+        Ok(match self.first {
+            "setxattr" => Operation::SetXattr {
+                target,
+                name,
+                length: self.number()?,
+            },
+            _ => Operation::RemoveXattr { target, name },
         })
     }
 

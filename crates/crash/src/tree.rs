@@ -75,6 +75,16 @@ pub struct Run {
 pub enum Source {
     /// The operation of this number wrote them, at this offset.
     Operation(u32),
+    /// The operation of this number wrote them, at an offset that is greater by `by`.
+    Moved {
+        /// The operation.
+        operation: u32,
+        /// The offset at which it wrote them, less that at which they are.
+        by: i64,
+    },
+    /// These bytes, which several operations wrote, or one in part: at most one unit of
+    /// [`content`](crate::content), with zeros behind it.
+    Bytes([u8; 16]),
     /// Zeros.
     Zeros,
     /// Free space of the disk, which nothing had written.

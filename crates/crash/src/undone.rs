@@ -2,7 +2,7 @@
 //! POSIX leaves most of this open: nothing here is a fault of a file system.
 
 use crate::operation::{Operation, TimedProgram};
-use crate::simulation::{Content, InodeId, Kind, Simulation};
+use crate::simulation::{Content, InodeId, Kind, Piece, Simulation};
 use crate::tree::{Entry, EntryKind, Run, Source, Tree};
 use fsdyno_model::{Nanos, WorkLoss};
 use std::collections::{BTreeMap, BTreeSet};
@@ -87,7 +87,7 @@ impl Known {
             let sources = self.sources.entry(inode).or_default();
             match operation {
                 Operation::Copy { .. } => {
-                    sources.extend(content.written.values().map(|(_, source)| source));
+                    sources.extend(content.written.values().map(|piece| piece.operation));
                 }
                 _ => drop(sources.insert(number)),
             }
@@ -248,9 +248,9 @@ impl Losses<'_> {
         } else if let Some(what) = damage(known, path, expected, runs) {
             self.note(bound, format!("`{path}` has {what}")).damaged += 1;
         }
-        for (from, (to, operation)) in &expected.written {
-            if covered(runs, *from, *to, *operation) < to - from {
-                self.lose(*operation, || format!("`{path}` is older"));
+        for (from, piece) in &expected.written {
+            if covered(runs, *from, piece) < piece.end - from {
+                self.lose(piece.operation, || format!("`{path}` is older"));
             }
         }
         if *size != expected.size
@@ -261,12 +261,12 @@ impl Losses<'_> {
     }
 }
 
-/// Bytes of a range that an operation wrote.
-fn covered(runs: &[Run], from: u64, to: u64, operation: u32) -> u64 {
+/// Bytes of a piece that are there.
+fn covered(runs: &[Run], from: u64, piece: &Piece) -> u64 {
     let mut all = 0;
     for run in runs {
-        if run.source == Source::Operation(operation) {
-            let end = (run.offset + run.length).min(to);
+        if run.source == Source::Operation(piece.operation) {
+            let end = (run.offset + run.length).min(piece.end);
             all += end.saturating_sub(run.offset.max(from));
         }
     }
@@ -275,15 +275,11 @@ fn covered(runs: &[Run], from: u64, to: u64, operation: u32) -> u64 {
 
 /// Whether a file has this content.
 fn is_content(content: &Content, size: u64, runs: &[Run]) -> bool {
-    let is_covered = |(from, (to, operation)): (&u64, &(u64, u32))| {
-        covered(runs, *from, *to, *operation) == to - from
-    };
+    let is_covered =
+        |(from, piece): (&u64, &Piece)| covered(runs, *from, piece) == piece.end - from;
     let length = |run: &Run| (run.source != Source::Zeros).then_some(run.length);
-    let written: u64 = content
-        .written
-        .iter()
-        .map(|(from, (to, _))| to - from)
-        .sum();
+    let pieces = content.written.iter();
+    let written: u64 = pieces.map(|(from, piece)| piece.end - from).sum();
     content.size == size
         && content.written.iter().all(is_covered)
         && runs.iter().filter_map(length).sum::<u64>() == written
@@ -296,13 +292,13 @@ fn damage(known: &Known, path: &str, expected: &Content, runs: &[Run]) -> Option
         let is_foreign = match run.source {
             Source::Zeros => {
                 let mut written = expected.written.iter();
-                if written.any(|(from, (to, _))| *from < end && run.offset < *to) {
+                if written.any(|(from, piece)| *from < end && run.offset < piece.end) {
                     return Some("zeros in the place of data");
                 }
                 false
             }
             Source::Operation(source) => !known.was_written(path, source),
-            Source::Free | Source::Other => true,
+            Source::Moved { .. } | Source::Bytes(_) | Source::Free | Source::Other => true,
         };
         if is_foreign {
             return Some("bytes that were never written to it");

@@ -1,7 +1,7 @@
 //! The messages between a host and a guest that explores crash states. They pass over a disk of the
 //! guest, so that they have their place among the requests to the disk under test.
 
-use fsdyno_crash::{Program, Tree};
+use fsdyno_crash::{Operation, Program, Tree};
 use fsdyno_load::crash::FailedOperation;
 use fsdyno_model::Nanos;
 use serde::{Deserialize, Serialize};
@@ -14,6 +14,12 @@ pub(crate) enum Command {
     Prepare,
     /// Mount it, perform a program, and unmount it.
     Perform { program: Program },
+    /// Recover it after a power cut, perform more operations of a program, and unmount it. The first
+    /// has this number.
+    Continue {
+        first: u32,
+        operations: Vec<Operation>,
+    },
     /// Mount it, run an application in its root, and unmount it. Each line that the application
     /// prints is an operation that has returned.
     Execute {
@@ -38,6 +44,8 @@ pub(crate) enum Command {
         /// The paths that a new file system has.
         kept: BTreeSet<String>,
         check: Option<ApplicationCheck>,
+        /// Read also parts of units and moved units.
+        exact: bool,
     },
 }
 

@@ -270,6 +270,8 @@ impl Checker {
             | A::SpliceTo { handle, .. }
             | A::ReadDirectory { handle, .. }
             | A::Reopen { of: handle, .. }
+            | A::GetFlags { handle, .. }
+            | A::SetFlags { handle, .. }
             | A::Map { handle, .. } => self.handle(*handle),
             A::SendFile { from, to, .. } => {
                 self.handle(*from)?;

@@ -8,7 +8,7 @@
 //! # Format
 //!
 //! Numbers in frames are little-endian. The file begins with `fsdynoW` and a line feed, and 4 bytes
-//! for the version (now 3; a reader refuses a newer one). Blocks follow: length, stored length, and
+//! for the version (now 4; a reader refuses a newer one). Blocks follow: length, stored length, and
 //! CRC-32 of the stored bytes (4 bytes each), then the stored bytes.
 //!
 //! The stored bytes are zstd frames (RFC 8878). A block expands to at most 1 MiB and to at most 16
@@ -26,7 +26,7 @@
 //! | 5 end | JSON, last: duration, operations, lost events, overhead |
 //! | 6 last entry | from version 2: an entry at the end, without holes, extents and attributes |
 //!
-//! Operations of access lists and of `/proc/self/fd` are from version 3.
+//! Operations of access lists and of `/proc/self/fd` are from version 3, those of flags from version 4.
 //!
 //! - Entries precede threads and operations, and a directory what is in it. A regular file has its
 //!   size, its holes (at most 1,024), its extents, and its compressibility. Other names of a file
@@ -67,7 +67,7 @@ pub use reader::{Item, Reader};
 pub use writer::Writer;
 
 /// Version of the format that [`Writer`] writes. [`Reader`] reads all versions up to it.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 /// The largest size, offset and time: that of `off_t`.
 pub const MAX_NUMBER: u64 = i64::MAX as u64;

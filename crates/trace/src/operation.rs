@@ -121,6 +121,7 @@ impl Action {
             | Self::SetTimes { .. }
             | Self::SetXattr { .. }
             | Self::SetAcl { .. }
+            | Self::SetFlags { .. }
             | Self::RemoveXattr { .. }
             | Self::SyncMap { .. } => true,
             Self::Fault { write, .. } => *write,
@@ -268,4 +269,9 @@ actions! {
     } = "set-acl",
     /// An open of `/proc/self/fd/N`: the file of a descriptor, which may have no name any more.
     Reopen { of: Handle, flags: u32, handle: Option<Handle> } = "reopen",
+    /// ioctl `FS_IOC_GETFLAGS`; `FS_IOC_FSGETXATTR` if `extended`.
+    GetFlags { handle: Handle, extended: bool } = "get-flags",
+    /// ioctl `FS_IOC_SETFLAGS`, as chattr does; `FS_IOC_FSSETXATTR` if `extended`, of which the flags
+    /// are kept, not the project and the sizes of extents.
+    SetFlags { handle: Handle, flags: u32, extended: bool } = "set-flags",
 }

@@ -353,6 +353,8 @@ impl Builder {
             | Action::ReadDirectory { handle, .. }
             | Action::Map { handle, .. }
             | Action::Reopen { of: handle, .. }
+            | Action::GetFlags { handle, .. }
+            | Action::SetFlags { handle, .. }
             | Action::Close { handle } => of_handle(handle),
             other => match other.object() {
                 Some(Object::Path(path) | Object::NoFollow(path)) => Some(above(path)),

@@ -379,6 +379,11 @@ fn on_names(
             permissions: mode & 0o777,
             flags: 0,
         },
+        33 if two & 2 == 0 => Action::SetFlags {
+            handle,
+            flags: u32::from(two),
+            extended: three & 2 == 0,
+        },
         33 => Action::Reopen {
             of: handle,
             flags: mode & 0o3003,

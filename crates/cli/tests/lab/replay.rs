@@ -393,18 +393,30 @@ fn a_log_of_strace_is_replayed_as_it_was() {
     );
 }
 
-/// Commands that copy what a kernel interprets: access lists, links, files without a name.
-const COMMANDS: [&str; 3] = [
+/// Commands that set or copy what a kernel interprets: access lists, links, files without a name,
+/// flags, capabilities, labels.
+const COMMANDS: [&str; 6] = [
     "cp -a t copied",
     "tar cf t.tar t && mkdir x && tar xpf t.tar -C x && rm -r x",
     "exec 3<> unnamed; rm unnamed; echo text > /proc/self/fd/3; cat /proc/self/fd/3; \
      chmod 600 /proc/self/fd/3",
+    "chattr +dA t/d/f1 t/d && lsattr t/d >/dev/null && chattr -d t/d/f1",
+    "setcap cap_net_raw+ep t/d/f1 && getcap t/d/f1 && cp -a t copied",
+    "setfattr -n security.selinux -v system_u:object_r:etc_t:s0 t/d/f1 && cp -a t copied",
 ];
 
 #[test]
 fn commands_on_trees_are_replayed_without_a_difference() {
     let test = "commands_on_trees_are_replayed_without_a_difference";
-    if !root_and(&["strace", "mkfs.ext4", "mkfs.xfs", "mkfs.btrfs"], test) {
+    let programs = [
+        "strace",
+        "setcap",
+        "setfattr",
+        "mkfs.ext4",
+        "mkfs.xfs",
+        "mkfs.btrfs",
+    ];
+    if !root_and(&programs, test) {
         return;
     }
     for command in COMMANDS {

@@ -3,10 +3,11 @@
 use super::{Broken, Case, Pin, Resolved, shown};
 use crate::attributes::amount;
 use crate::operation::Operation;
-use crate::simulation::{InodeId, Kind};
+use crate::simulation::{Content, InodeId, Kind, Piece};
 use crate::tree::{Entry, EntryKind, Run, Source};
 use fsdyno_model::exploration::Violation;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 pub(super) fn judge(case: &Case<'_>, resolved: &Resolved<'_>) -> Vec<Broken> {
     let mut broken = Vec::new();
@@ -99,14 +100,7 @@ pub(super) fn judge_file(
         let found = entry.xattrs.get(name);
         let same = |value: Option<&(u32, u64)>| match (value, found) {
             (None, None) => true,
-            (Some((operation, length)), Some(runs)) => {
-                let whole = Run {
-                    offset: 0,
-                    length: *length,
-                    source: Source::Operation(*operation),
-                };
-                *runs == [whole]
-            }
+            (Some(value), Some(runs)) => is_value(runs, *value),
             _ => false,
         };
         if !versions().any(|version| same(version.xattrs.get(name))) {
@@ -122,6 +116,19 @@ pub(super) fn judge_file(
     broken
 }
 
+/// Whether runs are the whole value of an attribute: of an operation, with this length.
+pub(super) fn is_value(runs: &[Run], (operation, length): (u32, u64)) -> bool {
+    let whole = Piece {
+        end: length,
+        operation,
+        by: 0,
+        range: 0..length,
+    };
+    let end = |run: &Run| run.offset + run.length;
+    let shows = |run: &Run| run.shows(run.offset..end(run), Some(&whole));
+    runs.last().map(end) == Some(length) && runs.iter().all(shows)
+}
+
 fn judge_size(case: &Case<'_>, path: &str, size: u64, inode: InodeId) -> Option<Broken> {
     let pin = case.pins.size(inode);
     let contents: Vec<_> = case.history.contents(inode, pin.time, case.began).collect();
@@ -135,8 +142,19 @@ fn judge_size(case: &Case<'_>, path: &str, size: u64, inode: InodeId) -> Option<
             .contents(inode, since, case.began)
             .map(|one| one.size)
     };
-    if !exact && !grown {
-        let what = match (durable(pin.time).min(), durable(pin.time).max()) {
+    // The kernel moves a range in parts: the size is that of any of them.
+    let moved: u64 = case
+        .history
+        .shifts(inode, pin.time, case.began)
+        .map(|one| one.by.unsigned_abs())
+        .sum();
+    let (least, most) = (durable(pin.time).min(), durable(pin.time).max());
+    let in_parts = moved > 0
+        && (least.unwrap_or_default().saturating_sub(moved)
+            ..=most.unwrap_or_default().saturating_add(moved))
+            .contains(&size);
+    if !exact && !grown && !in_parts {
+        let what = match (least, most) {
             (Some(least), _) if size < least => missing_end(path, least - size),
             (_, Some(most)) if size > most => {
                 format!("{} is {} too long", shown(path), amount(size - most))
@@ -192,8 +210,14 @@ pub(super) fn judge_data(
             content
                 .written
                 .iter()
-                .flat_map(|(at, (end, _))| [*at, *end]),
+                .flat_map(|(at, piece)| [*at, piece.end]),
         );
+    }
+    for shift in case.history.shifts(inode, 0, case.began) {
+        let by = [shift.by, -shift.by];
+        let moved = |edge: &u64| by.map(|by| edge.saturating_add_signed(by));
+        edges.extend(edges.iter().flat_map(moved).collect::<Vec<_>>());
+        edges.insert(shift.from);
     }
     for range in case.pins.data.get(&inode).into_iter().flatten() {
         edges.extend([range.from, range.to]);
@@ -201,45 +225,85 @@ pub(super) fn judge_data(
     for run in runs {
         let end = (run.offset + run.length).min(size);
         let inner = edges.range(run.offset + 1..end.max(run.offset + 1));
-        let parts = std::iter::once(&run.offset).chain(inner);
-        for at in parts.copied().filter(|at| *at < size) {
-            let mut pin = case.pins.at(inode, at);
+        let parts: Vec<u64> = std::iter::once(&run.offset).chain(inner).copied().collect();
+        for (number, at) in parts.iter().enumerate().filter(|(_, at)| **at < size) {
+            let to = parts.get(number + 1).copied().unwrap_or(end);
+            let mut pin = case.pins.at(inode, *at);
             if pin.time < since {
                 pin.time = since;
                 pin.operation = since.checked_sub(1);
             }
-            let mut contents = case.history.contents(inode, pin.time, case.began);
-            // A file that grows, or shrinks and grows, shows zeros if no data is yet.
-            let fits = contents.any(|content| match content.source(at) {
-                None => run.source == Source::Zeros,
-                Some(source) => source == run.source,
-            });
-            if !fits {
-                let length = end.saturating_sub(at);
-                return wrong_bytes(case, path, inode, (at, length, run.source), pin);
+            if !fits(case, inode, run, *at..to, (pin.time, case.began), 0) {
+                let length = end.saturating_sub(*at);
+                return wrong_bytes(case, path, inode, (*at, length, run), pin);
             }
         }
     }
     None
 }
 
+/// Whether a range of a file is of one of these times. Its bytes have since been moved by `moved`.
+fn fits(
+    case: &Case<'_>,
+    inode: InodeId,
+    run: &Run,
+    range: Range<u64>,
+    (since, until): (u32, u32),
+    moved: i64,
+) -> bool {
+    let was = |at: u64| at.checked_add_signed(-moved);
+    let Some(before) = was(range.start) else {
+        return false;
+    };
+    // A file that grows, or shrinks and grows, shows zeros if no data is yet.
+    let shows = |content: &Content| {
+        let piece = content.piece(before).map(|piece| Piece {
+            by: piece.by - moved,
+            ..piece.clone()
+        });
+        run.shows(range.clone(), piece.as_ref())
+    };
+    if case.history.contents(inode, since, until).any(shows) {
+        return true;
+    }
+    // A range is moved in parts, which leaves a hole for a time, and without the data of writes
+    // before it that are not durable.
+    case.history.shifts(inode, since, until).any(|shift| {
+        let moved = moved + shift.by;
+        let until = (since, shift.operation);
+        let is_moved = before >= shift.from.saturating_add_signed(shift.by.max(0));
+        before >= shift.from
+            && (run.shows(range.clone(), None)
+                || is_moved && fits(case, inode, run, range.clone(), until, moved))
+    })
+}
+
 fn wrong_bytes(
     case: &Case<'_>,
     path: &str,
     inode: InodeId,
-    (at, length, source): (u64, u64, Source),
+    (at, length, run): (u64, u64, &Run),
     pin: Pin,
 ) -> Option<Broken> {
-    let ours = case.history.contents(inode, 0, case.began).any(|content| {
-        content
-            .written
-            .values()
-            .any(|(_, by)| Source::Operation(*by) == source)
-    });
-    let foreign = !ours && source != Source::Zeros;
     // A byte that the file did not have when it was durable may be stale. One that it had is lost.
     let mut durable = case.history.contents(inode, pin.time, pin.time);
     let durable = durable.any(|content| content.source(at).is_some());
+    let source = run.source;
+    let ours = case.history.contents(inode, 0, case.began).any(|content| {
+        let mut pieces = content.written.values();
+        match source {
+            Source::Operation(by) | Source::Moved { operation: by, .. } => {
+                pieces.any(|piece| piece.operation == by)
+            }
+            // Equal bytes may be accidental, and are no proof where stale data is permitted.
+            Source::Bytes(_) => {
+                let same = run.shows(at..at + 1, content.piece(at));
+                same && (durable || !case.promises.stale_data)
+            }
+            _ => false,
+        }
+    });
+    let foreign = !ours && source != Source::Zeros;
     if foreign && case.promises.stale_data && !durable {
         return None;
     }
@@ -251,8 +315,12 @@ fn wrong_bytes(
     let what = match source {
         Source::Zeros => "zeros".to_owned(),
         Source::Free => "free space of the disk".to_owned(),
-        Source::Other => "bytes that nothing wrote".to_owned(),
-        Source::Operation(number) => {
+        Source::Bytes(_) if ours => "older data".to_owned(),
+        Source::Bytes(_) | Source::Other => "bytes that nothing wrote".to_owned(),
+        Source::Operation(number)
+        | Source::Moved {
+            operation: number, ..
+        } => {
             let by = case.program.operation(number).map(Operation::to_string);
             let of = if ours {
                 "older data"
@@ -264,7 +332,9 @@ fn wrong_bytes(
         }
     };
     let (violation, rule) = match (foreign, source) {
-        (true, Source::Operation(_)) => (Violation::Foreign, "data of another file"),
+        (true, Source::Operation(_) | Source::Moved { .. }) => {
+            (Violation::Foreign, "data of another file")
+        }
         (true, _) => (Violation::Foreign, "foreign bytes"),
         (_, Source::Zeros) => (Violation::Content, "data lost"),
         _ => (Violation::Content, "old data"),

@@ -2,7 +2,7 @@
 //! A time is the number of performed operations.
 
 use super::Progress;
-use crate::operation::{Operation, Program, WriteKind};
+use crate::operation::{Operation, Program, Target, WriteKind};
 use crate::simulation::{Changes, Content, Inode, InodeId, Kind, Name, ProgramError, Simulation};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -21,6 +21,16 @@ pub(super) struct History {
     pub changes: Vec<Changes>,
     /// The file of each operation that makes one durable.
     targets: Vec<Option<InodeId>>,
+    shifts: Vec<(InodeId, Shift)>,
+}
+
+/// An operation that moves what follows an offset of a file.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Shift {
+    pub operation: u32,
+    /// The offset, after the operation.
+    pub from: u64,
+    pub by: i64,
 }
 
 /// A moment from which on a file is durable, and the operation that made it so.
@@ -60,36 +70,125 @@ fn in_force<T>(versions: &[(u32, T)], from: u32, to: u32) -> &[(u32, T)] {
 impl History {
     pub fn new(program: &Program) -> Result<Self, ProgramError> {
         program.check()?;
-        let mut files = Simulation::default();
-        let mut history = Self {
+        let (mut history, mut files) = Self::empty();
+        for (number, operation) in program.numbered() {
+            // The program was checked, so that no operation fails.
+            let _ = history.advance(number, operation, &mut files);
+        }
+        Ok(history)
+    }
+
+    /// The history of a program whose power was cut after `began` operations had begun, and what
+    /// its recovery left: `recovered` makes these files of those before the power cut. Later
+    /// operations that cannot succeed on them become a `stat` of the root.
+    pub fn continued(
+        program: &mut Program,
+        (began, cut): (u32, u32),
+        recovered: impl FnOnce(&Simulation) -> Simulation,
+    ) -> Self {
+        let (mut history, mut files) = Self::empty();
+        let before = program.numbered().take(began.min(cut) as usize);
+        for (number, operation) in before {
+            let _ = history.advance(number, operation, &mut files);
+        }
+        history.changes.resize_with(cut as usize, Changes::default);
+        history.targets.resize(cut as usize, None);
+        let after = recovered(&files);
+        let mut changes = Changes::default();
+        for inode in 0..files.inodes.len() {
+            if after.inodes[inode] != files.inodes[inode]
+                || after.names[inode] != files.names[inode]
+            {
+                changes.inodes.insert(inode);
+            }
+        }
+        files = after;
+        history.note(cut, &files, changes, None);
+        let first = program.first();
+        for number in cut + 1..first + u32::try_from(program.operations.len()).unwrap_or_default() {
+            let operation = &mut program.operations[(number - first) as usize];
+            if history.advance(number, operation, &mut files).is_err() {
+                let target = Target::Path(String::new());
+                *operation = Operation::Stat { target };
+                let _ = history.advance(number, operation, &mut files);
+            }
+        }
+        history
+    }
+
+    fn empty() -> (Self, Simulation) {
+        let files = Simulation::default();
+        let history = Self {
             versions: vec![vec![(0, Arc::clone(&files.inodes[0]))]],
             names: vec![vec![(0, BTreeSet::new())]],
             changes: Vec::new(),
             targets: Vec::new(),
+            shifts: Vec::new(),
         };
-        for (number, operation) in program.numbered() {
-            // The program was checked, so that no operation fails.
-            let changes = files.perform(number, operation).unwrap_or_default();
-            history.versions.resize(files.inodes.len(), Vec::new());
-            history.names.resize(files.inodes.len(), Vec::new());
-            for inode in &changes.inodes {
-                let version = Arc::clone(&files.inodes[*inode]);
-                history.versions[*inode].push((number + 1, version));
-            }
-            for inode in changes.renamed.iter().chain(&changes.inodes) {
-                let names = files.names[*inode].clone();
-                history.names[*inode].push((number + 1, names));
-            }
-            history.changes.push(changes);
-            history.targets.push(match operation {
-                Operation::Fsync { target }
-                | Operation::Fdatasync { target }
-                | Operation::Msync { target, .. }
-                | Operation::Write { target, .. } => files.target(target).ok(),
-                _ => None,
-            });
+        (history, files)
+    }
+
+    /// Performs the next operation; the error is why it cannot succeed.
+    fn advance(
+        &mut self,
+        number: u32,
+        operation: &Operation,
+        files: &mut Simulation,
+    ) -> Result<(), String> {
+        let changes = files.perform(number, operation)?;
+        let target = match operation {
+            Operation::Fsync { target }
+            | Operation::Fdatasync { target }
+            | Operation::Msync { target, .. }
+            | Operation::Write { target, .. } => files.target(target).ok(),
+            _ => None,
+        };
+        self.note(number, files, changes, target);
+        let shift = match operation {
+            Operation::Collapse {
+                target,
+                offset,
+                length,
+            } => Some((target, *offset, -length.cast_signed())),
+            Operation::Insert {
+                target,
+                offset,
+                length,
+            } => Some((target, *offset, length.cast_signed())),
+            _ => None,
+        };
+        if let Some((target, from, by)) = shift {
+            let operation = number;
+            let shift = Shift {
+                operation,
+                from,
+                by,
+            };
+            self.shifts.push((files.target(target)?, shift));
         }
-        Ok(history)
+        Ok(())
+    }
+
+    fn note(&mut self, number: u32, files: &Simulation, changes: Changes, target: Option<InodeId>) {
+        self.versions.resize(files.inodes.len(), Vec::new());
+        self.names.resize(files.inodes.len(), Vec::new());
+        for inode in &changes.inodes {
+            let version = Arc::clone(&files.inodes[*inode]);
+            self.versions[*inode].push((number + 1, version));
+        }
+        for inode in changes.renamed.iter().chain(&changes.inodes) {
+            let names = files.names[*inode].clone();
+            self.names[*inode].push((number + 1, names));
+        }
+        self.changes.push(changes);
+        self.targets.push(target);
+    }
+
+    /// The operations that move parts of a file between these times.
+    pub fn shifts(&self, inode: InodeId, from: u32, to: u32) -> impl Iterator<Item = Shift> {
+        let at = move |shift: &Shift| (from..to).contains(&shift.operation);
+        let of = self.shifts.iter().filter(move |(of, _)| *of == inode);
+        of.map(|(_, shift)| *shift).filter(at)
     }
 
     pub fn inodes(&self) -> usize {
@@ -167,8 +266,14 @@ impl History {
         names.flatten().collect()
     }
 
-    /// What was made durable by operations that have returned.
-    pub fn pins(&self, program: &Program, progress: Progress) -> Pins {
+    /// What was made durable by operations that have returned. `unreturned` have not: an earlier power
+    /// cut interrupted them.
+    pub fn pins(
+        &self,
+        program: &Program,
+        progress: Progress,
+        unreturned: &std::ops::Range<u32>,
+    ) -> Pins {
         let first = program.first();
         let mut pins = Pins {
             all: Pin {
@@ -178,7 +283,7 @@ impl History {
             ..Pins::default()
         };
         for (number, operation) in program.numbered().take(progress.returned as usize) {
-            if number < first {
+            if number < first || unreturned.contains(&number) {
                 continue;
             }
             let pin = |time| Pin {
@@ -219,6 +324,16 @@ impl History {
                     }
                 }
                 _ => {}
+            }
+        }
+        // What was durable at its place has moved, and no operation promises where it is.
+        for (inode, shift) in &self.shifts {
+            if shift.operation < progress.began
+                && let Some(ranges) = pins.data.get_mut(inode)
+            {
+                ranges.retain(|range| {
+                    !range.write || range.pin.time > shift.operation || range.to <= shift.from
+                });
             }
         }
         pins

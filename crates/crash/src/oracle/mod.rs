@@ -8,6 +8,7 @@ mod content;
 mod extra;
 mod history;
 mod names;
+mod recovered;
 mod resolve;
 
 use crate::operation::{Operation, Program, Target};
@@ -17,7 +18,9 @@ use crate::tree::Tree;
 use fsdyno_model::exploration::Violation;
 use history::{History, Pin, Pins};
 use resolve::{Choices, Resolved};
+use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 /// The separator between the promise and the rest of a signature.
 const AFTER: &str = " after ";
@@ -138,9 +141,11 @@ pub struct Broken {
 /// Judges trees that a program can leave.
 #[derive(Debug)]
 pub struct Oracle<'a> {
-    program: &'a Program,
+    program: Cow<'a, Program>,
     promises: Promises,
     history: History,
+    /// The operations that the first power cut interrupted, if the program continues after it.
+    unreturned: Range<u32>,
 }
 
 /// Judges one tree. The error is that of a program which cannot succeed.
@@ -157,44 +162,84 @@ impl<'a> Oracle<'a> {
     /// The oracle of a program. The error is that of a program which cannot succeed.
     pub fn new(program: &'a Program, promises: Promises) -> Result<Self, ProgramError> {
         Ok(Self {
-            program,
-            promises,
             history: History::new(program)?,
+            program: Cow::Borrowed(program),
+            promises,
+            unreturned: 0..0,
         })
+    }
+
+    /// The oracle of a program that continues after a power cut with this progress, and the recovery
+    /// of this tree. None if the tree breaks a promise, or has bytes that no operation wrote.
+    pub fn continued(&self, progress: Progress, tree: &Tree) -> Option<Oracle<'static>> {
+        let cut = self.program.cut()?;
+        let case = self.case(progress, tree);
+        let (broken, resolved) = best(&case);
+        if !broken.is_empty() {
+            return None;
+        }
+        let found = recovered::inodes(&case, &resolved)?;
+        let mut program = self.program.clone().into_owned();
+        let began = (progress.began, cut);
+        let history = History::continued(&mut program, began, |files| files.recovered(found));
+        Some(Oracle {
+            program: Cow::Owned(program),
+            promises: self.promises,
+            history,
+            unreturned: progress.returned..cut + 1,
+        })
+    }
+
+    /// Its operations after the power cut, with the number of the first.
+    pub fn after_cut(&self) -> Option<(u32, &[Operation])> {
+        let cut = self.program.cut()?;
+        let place = (cut - self.program.first()) as usize;
+        Some((cut + 1, self.program.operations.get(place + 1..)?))
+    }
+
+    fn case<'c>(&'c self, progress: Progress, tree: &'c Tree) -> Case<'c> {
+        let pins = self.history.pins(&self.program, progress, &self.unreturned);
+        Case {
+            program: &self.program,
+            promises: self.promises,
+            history: &self.history,
+            pins,
+            began: progress.began,
+            tree,
+        }
     }
 
     /// The promises that a tree breaks, in the order of their paths.
     pub fn judge(&self, progress: Progress, tree: &Tree) -> Vec<Broken> {
-        let case = Case {
-            program: self.program,
-            promises: self.promises,
-            history: &self.history,
-            pins: self.history.pins(self.program, progress),
-            began: progress.began,
-            tree,
-        };
-        // Equal files that had one name cannot be distinguished: the assignment that breaks the
-        // fewest promises counts, and first of all the fewest of those that every file system makes.
-        let rank = |broken: &[Broken]| {
-            let extra = |one: &&Broken| one.violation == Violation::Extra;
-            let extra = broken.iter().filter(extra).count();
-            (broken.len() - extra, extra)
-        };
-        let mut choices = Choices::default();
-        let mut broken = judge_resolved(&case, &resolve::resolve(&case, &mut choices));
-        for _ in 0..MAX_ASSIGNMENTS {
-            if broken.is_empty() || !choices.advance() {
-                break;
-            }
-            let other = judge_resolved(&case, &resolve::resolve(&case, &mut choices));
-            if rank(&other) < rank(&broken) {
-                broken = other;
-            }
-        }
-        broken.sort_by(|a, b| (&a.path, &a.message).cmp(&(&b.path, &b.message)));
-        broken.dedup();
-        broken
+        best(&self.case(progress, tree)).0
     }
+}
+
+/// The files of the entries, and the promises that they break, in the order of their paths. Equal
+/// files that had one name cannot be distinguished: the assignment that breaks the fewest promises
+/// counts, and first of all the fewest of those that every file system makes.
+fn best<'c>(case: &Case<'c>) -> (Vec<Broken>, Resolved<'c>) {
+    let rank = |broken: &[Broken]| {
+        let extra = |one: &&Broken| one.violation == Violation::Extra;
+        let extra = broken.iter().filter(extra).count();
+        (broken.len() - extra, extra)
+    };
+    let mut choices = Choices::default();
+    let mut resolved = resolve::resolve(case, &mut choices);
+    let mut broken = judge_resolved(case, &resolved);
+    for _ in 0..MAX_ASSIGNMENTS {
+        if broken.is_empty() || !choices.advance() {
+            break;
+        }
+        let other = resolve::resolve(case, &mut choices);
+        let broken_by_other = judge_resolved(case, &other);
+        if rank(&broken_by_other) < rank(&broken) {
+            (broken, resolved) = (broken_by_other, other);
+        }
+    }
+    broken.sort_by(|a, b| (&a.path, &a.message).cmp(&(&b.path, &b.message)));
+    broken.dedup();
+    (broken, resolved)
 }
 
 fn judge_resolved(case: &Case<'_>, resolved: &Resolved<'_>) -> Vec<Broken> {

@@ -505,3 +505,160 @@ proptest! {
         }
     }
 }
+
+/// Judges `A/foo` with these bytes after the operations.
+fn judged_bytes(operations: &str, bytes: &[u8]) -> Vec<Violation> {
+    violations(operations, 0, |tree| {
+        let entry = tree.entries.get_mut("A/foo").unwrap();
+        entry.kind = EntryKind::File {
+            size: bytes.len() as u64,
+            runs: crate::content::runs(0, bytes, true),
+        };
+    })
+}
+
+/// The content of `A/foo` with the data of these operations over it: number, offset, length.
+fn bytes_with(writes: &[(u32, usize, usize)]) -> Vec<u8> {
+    let mut bytes = vec![0; 8192];
+    for (operation, offset, length) in [(3, 0, 8192)].iter().chain(writes) {
+        let end = offset + length;
+        crate::content::fill(*operation, *offset as u64, &mut bytes[*offset..end]);
+    }
+    bytes
+}
+
+#[test]
+fn every_byte_is_judged_whatever_the_alignment() {
+    let write = "write A/foo 101 50";
+    let synced = format!("{write}\nfsync A/foo");
+    let (old, new) = (bytes_with(&[]), bytes_with(&[(6, 101, 50)]));
+    assert_eq!(judged_bytes(write, &old), []);
+    assert_eq!(judged_bytes(write, &new), []);
+    assert_eq!(judged_bytes(&synced, &new), []);
+    assert_eq!(judged_bytes(&synced, &old), [Violation::Content]);
+    // One byte of it is lost, and one next to it is damaged.
+    let lost: Vec<u8> = [&new[..150], &old[150..]].concat();
+    assert_eq!(judged_bytes(&synced, &lost), [Violation::Content]);
+    let mut damaged = new.clone();
+    damaged[151] ^= 0xff;
+    assert!(!judged_bytes(&synced, &damaged).is_empty());
+    let mut punched = bytes_with(&[]);
+    punched[7..4099].fill(0);
+    assert_eq!(
+        judged_bytes("punch A/foo 7 4092\nfsync A/foo", &punched),
+        []
+    );
+    assert_eq!(
+        judged_bytes("punch A/foo 7 4092\nfsync A/foo", &old),
+        [Violation::Content]
+    );
+    let cut = &old[..4093];
+    assert_eq!(judged_bytes("truncate A/foo 4093\nfsync A/foo", cut), []);
+    // All rest of a unit that shows nothing but zeros is what was written.
+    let mut rest = bytes_with(&[]);
+    rest[..5].fill(0);
+    assert_eq!(judged_bytes("punch A/foo 0 5\nfsync A/foo", &rest), []);
+}
+
+#[test]
+fn a_moved_range_is_old_new_or_in_parts_until_it_is_durable() {
+    let collapse = "collapse A/foo 0 4096";
+    let synced = format!("{collapse}\nfsync A/foo");
+    let old = bytes_with(&[]);
+    let new = &old[4096..];
+    let mut hole = old.clone();
+    hole[..4096].fill(0);
+    for bytes in [&old[..], new, &hole] {
+        assert_eq!(judged_bytes(collapse, bytes), []);
+    }
+    assert_eq!(judged_bytes(&synced, new), []);
+    // The size and the data are old.
+    assert_eq!(judged_bytes(&synced, &old).len(), 2);
+    assert_eq!(judged_bytes(&synced, &old[..4096]), [Violation::Content]);
+    // A write before it that is not durable may be lost, though the range has moved.
+    let after = format!("write A/foo 5000 10\n{collapse}");
+    assert_eq!(judged_bytes(&after, new), []);
+    assert_eq!(
+        judged_bytes(&format!("{after}\nfsync A/foo"), new),
+        [Violation::Content]
+    );
+    let insert = "insert A/foo 4096 4096\nfsync A/foo";
+    let inserted = [&old[..4096], &[0; 4096], &old[4096..]].concat();
+    assert_eq!(judged_bytes(insert, &inserted), []);
+    let unmoved = [&old[..], &[0; 4096]].concat();
+    assert_eq!(judged_bytes(insert, &unmoved), [Violation::Content]);
+}
+
+#[test]
+fn what_was_durable_before_a_power_cut_is_there_after_the_next() {
+    let program = program(
+        "write A/foo 0 100\nfsync A/foo\ncreate A/lost\ncut\nunlink A/lost\ncreate A/new\nfsync A\n\
+         write A/new 0 10",
+    );
+    program.check().unwrap();
+    let oracle = Oracle::new(&program, Promises::JOURNALED).unwrap();
+    let (first, cut) = (program.first(), program.cut().unwrap());
+    assert_eq!(cut, first + 3);
+    // The power is cut after the fsync; the file that was created later is lost.
+    let progress = Progress {
+        began: first + 3,
+        returned: first + 2,
+    };
+    let exact = |number: u32| {
+        let mut tree = tree_at(&program, number);
+        if let EntryKind::File { runs, .. } = &mut tree.entries.get_mut("A/foo").unwrap().kind {
+            *runs = crate::content::runs(0, &bytes_with(&[(6, 0, 100)]), true);
+        }
+        tree
+    };
+    let recovered = exact(first + 2);
+    let rest = oracle.continued(progress, &recovered).unwrap();
+    let (number, operations) = rest.after_cut().unwrap();
+    assert_eq!(number, cut + 1);
+    let operations: Vec<String> = operations.iter().map(ToString::to_string).collect();
+    // There is nothing to unlink.
+    assert_eq!(
+        operations,
+        ["stat /", "create A/new", "fsync A", "write A/new 0 10"]
+    );
+    let judge = |began: u32, tree: &Tree| -> Vec<Violation> {
+        let progress = Progress {
+            began,
+            returned: began,
+        };
+        let broken = rest.judge(progress, tree);
+        broken.into_iter().map(|broken| broken.violation).collect()
+    };
+    let end = cut + 4;
+    assert_eq!(judge(cut + 1, &recovered), []);
+    assert_eq!(judge(end, &recovered), [Violation::Missing]);
+    let mut complete = recovered.clone();
+    let new = Entry {
+        kind: EntryKind::File {
+            size: 0,
+            runs: Vec::new(),
+        },
+        inode: 99,
+        ..complete.entries["A/foo"].clone()
+    };
+    complete.entries.insert("A/new".to_owned(), new.clone());
+    assert_eq!(judge(end, &complete), []);
+    // The fsync of the directory made the loss of the other name durable.
+    let mut back = complete.clone();
+    back.entries
+        .insert("A/lost".to_owned(), Entry { inode: 100, ..new });
+    assert_eq!(judge(end, &back), [Violation::Returned]);
+    // Data that were durable before the first power cut.
+    let mut older = complete;
+    older.entries.insert(
+        "A/foo".to_owned(),
+        tree_at(&program, first).entries["A/foo"].clone(),
+    );
+    assert_eq!(judge(end, &older), [Violation::Content]);
+    // Files that break a promise are not continued on.
+    let broken = tree_at(&program, first);
+    assert!(oracle.continued(progress, &broken).is_none());
+    let two = "cut\ncreate f\ncut".parse::<Program>().unwrap();
+    let error = two.check().unwrap_err().to_string();
+    assert!(error.contains("one `cut`"), "{error}");
+}

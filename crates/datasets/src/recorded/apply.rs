@@ -136,6 +136,8 @@ impl Step<'_, '_> {
             | Action::Fdatasync { handle }
             | Action::SyncRange { handle, .. }
             | Action::ReadDirectory { handle, .. }
+            | Action::GetFlags { handle, .. }
+            | Action::SetFlags { handle, .. }
             | Action::Advise { handle, .. }
             | Action::ReadAhead { handle, .. } => self.data(0, *handle),
             Action::SyncFs { handle } => self.handle(0, *handle, Access::Use),

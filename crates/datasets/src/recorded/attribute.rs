@@ -39,8 +39,17 @@ pub fn acl(entries: u32, permissions: u32) -> Vec<u8> {
     value
 }
 
+/// The parts of a label of SELinux around its type.
+const LABEL: (&str, &str) = ("system_u:object_r:", ":s0\0");
+
+/// The first byte of a value of IMA: a hash (`IMA_XATTR_DIGEST` of the kernel).
+const IMA_DIGEST: u8 = 1;
+
+/// The longest label of Smack.
+const SMACK_MAX: usize = 255;
+
 /// An equivalent of a value of that length, for an attribute that a kernel interprets: an access list
-/// with these permissions, a capability without rights. None for others.
+/// with these permissions, a capability without rights, a label of no known type. None for others.
 pub fn equivalent(name: &str, length: usize, permissions: u32) -> Option<Vec<u8>> {
     match name {
         "system.posix_acl_access" | "system.posix_acl_default" => {
@@ -54,6 +63,19 @@ pub fn equivalent(name: &str, length: usize, permissions: u32) -> Option<Vec<u8>
             let (_, revision) = CAPABILITIES.iter().find(|(of, _)| *of == length)?;
             let mut value = revision.to_le_bytes().to_vec();
             value.resize(length, 0);
+            Some(value)
+        }
+        "security.selinux" => {
+            let (before, after) = LABEL;
+            let rest = length.checked_sub(before.len() + after.len() + 1)? + 1;
+            Some(format!("{before}{}{after}", "x".repeat(rest)).into_bytes())
+        }
+        "security.SMACK64" | "security.SMACK64EXEC" | "security.SMACK64MMAP" => (1..=SMACK_MAX)
+            .contains(&length)
+            .then(|| vec![b'x'; length]),
+        "security.ima" => {
+            let mut value = vec![0x5a; length];
+            *value.first_mut()? = IMA_DIGEST;
             Some(value)
         }
         _ => None,
@@ -79,5 +101,13 @@ mod tests {
         assert_eq!(equivalent("security.capability", 20, 0).unwrap().len(), 20);
         assert_eq!(equivalent("security.capability", 21, 0), None);
         assert_eq!(equivalent("user.a", 28, 0), None);
+        for name in ["security.selinux", "security.SMACK64", "security.ima"] {
+            assert_eq!(equivalent(name, 33, 0).unwrap().len(), 33);
+        }
+        assert_eq!(
+            equivalent("security.selinux", 23, 0).unwrap(),
+            b"system_u:object_r:x:s0\0"
+        );
+        assert_eq!(equivalent("security.selinux", 22, 0), None);
     }
 }

@@ -430,7 +430,7 @@ fn recover(
             let judgement = match performed {
                 None => crash::judge(&root, seed, acknowledged),
                 Some(performed) => {
-                    let tree = crash::dump(&root);
+                    let tree = crash::dump(&root, false);
                     let at = (&*performed.returned, performed.at);
                     work = Some(undone(&performed.timed, at, &tree));
                     judge(contender, &performed.timed.program, acknowledged, &tree)?

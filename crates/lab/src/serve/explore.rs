@@ -9,7 +9,7 @@ use super::crash::{MountedFilesystem, TestedFilesystem};
 use super::{disk, disks, release};
 use crate::explorer_messages::{Answer, ApplicationCheck, Command, RecoveryReport, Trial};
 use fsdyno_crash::attributes::difference;
-use fsdyno_crash::{Program, Tree};
+use fsdyno_crash::{Operation, Program, Tree};
 use fsdyno_disk::mailbox::Client;
 use fsdyno_host::freezing::Frozen;
 use fsdyno_host::kernel_log::KernelLog;
@@ -107,6 +107,9 @@ impl Line {
                 Err(reason) => refused(reason),
             }),
             Command::Perform { program } => self.perform_program(tested, &program),
+            Command::Continue { first, operations } => {
+                self.continue_program(tested, first, &operations)
+            }
             Command::Execute {
                 prepare,
                 shell,
@@ -119,6 +122,7 @@ impl Line {
                 trial,
                 kept,
                 check,
+                exact,
             } => {
                 if trial.is_some() {
                     // Messages of the former command do not suppress those of this one.
@@ -129,7 +133,7 @@ impl Line {
                 let kept = thorough.then_some(&kept);
                 let done = match check {
                     None => {
-                        let way = (repair, without);
+                        let way = (repair, without, exact);
                         self.recover(tested, way, trial, kept, &mut report)?
                     }
                     Some(check) => check_application(tested, &check, &mut report)?,
@@ -151,15 +155,37 @@ impl Line {
             Ok(mounted) => mounted,
             Err(reason) => return Ok(refused(reason)),
         };
-        let mut reached = |point| {
-            self.send(&match point {
-                Point::SetUp => Answer::SetUp,
-                Point::Begins(operation) => Answer::Began { operation },
-                Point::Returned(operation) => Answer::Returned { operation },
-            })
+        let performed = crash::perform(&tested.target, program, &mut |point| self.reached(point))?;
+        Ok(self.performed(performed, unmount_recorded(tested, mounted)))
+    }
+
+    /// Recovers the file system, and performs the rest of a program whose power was cut.
+    fn continue_program(
+        &mut self,
+        tested: &TestedFilesystem<'_>,
+        first: u32,
+        operations: &[Operation],
+    ) -> io::Result<Answer> {
+        let ready = self.before_mount(tested, false)?;
+        let mounted = match ready.and_then(|_| tested.mount(tested.contender)) {
+            Ok(mounted) => mounted,
+            Err(reason) => return Ok(refused(reason)),
         };
-        let performed = crash::perform(&tested.target, program, &mut reached)?;
-        Ok(match unmount_recorded(tested, mounted) {
+        let mut reached = |point| self.reached(point);
+        let performed = crash::perform_from(&tested.target, first, operations, &mut reached)?;
+        Ok(self.performed(performed, unmount_recorded(tested, mounted)))
+    }
+
+    fn reached(&mut self, point: Point) -> io::Result<()> {
+        self.send(&match point {
+            Point::SetUp => Answer::SetUp,
+            Point::Begins(operation) => Answer::Began { operation },
+            Point::Returned(operation) => Answer::Returned { operation },
+        })
+    }
+
+    fn performed(&self, performed: crash::Performed, unmounted: Result<(), String>) -> Answer {
+        match unmounted {
             Ok(()) => Answer::Performed {
                 failed: performed.failed,
                 lines: Vec::new(),
@@ -167,7 +193,7 @@ impl Line {
                 kernel: self.warnings(),
             },
             Err(reason) => refused(reason),
-        })
+        }
     }
 
     /// Runs an application. A line that it prints acknowledges what it did before; with `frozen`,
@@ -236,7 +262,7 @@ impl Line {
     fn recover(
         &mut self,
         tested: &TestedFilesystem<'_>,
-        (repair, without): (bool, Option<usize>),
+        (repair, without, exact): (bool, Option<usize>, bool),
         trial: Option<Trial>,
         kept: Option<&BTreeSet<String>>,
         report: &mut RecoveryReport,
@@ -263,7 +289,7 @@ impl Line {
         if audits {
             report.audit = report.audit.take().or_else(|| tested.scrub());
         }
-        let tree = crash::dump(&tested.target);
+        let tree = crash::dump(&tested.target, exact);
         if trial.is_some() {
             report.no_new_file = crash::make_file(&tested.target);
         }
@@ -272,7 +298,7 @@ impl Line {
         }
         self.send(&Answer::Unmounted)?;
         let stuck = match kept {
-            Some(kept) => try_again(tested, &tree, kept, report),
+            Some(kept) => try_again(tested, &tree, (kept, exact), report),
             None => Ok(()),
         };
         report.tree = Some(tree);
@@ -358,7 +384,7 @@ fn check_application(
 fn try_again(
     tested: &TestedFilesystem<'_>,
     tree: &Tree,
-    kept: &BTreeSet<String>,
+    (kept, exact): (&BTreeSet<String>, bool),
     report: &mut RecoveryReport,
 ) -> Result<(), String> {
     let mounted = match tested.mount(tested.contender) {
@@ -368,7 +394,7 @@ fn try_again(
             return Ok(());
         }
     };
-    report.unstable = difference(tree, &crash::dump(&tested.target));
+    report.unstable = difference(tree, &crash::dump(&tested.target, exact));
     report.unusable = crash::try_use(&tested.target, tree, kept);
     mounted.unmount()
 }
@@ -378,7 +404,7 @@ fn prepare(tested: &TestedFilesystem<'_>) -> Result<Tree, String> {
     tested.make()?;
     let mounted = tested.mount(tested.contender)?;
     thread::sleep(SETTLING);
-    let tree = crash::dump(&tested.target);
+    let tree = crash::dump(&tested.target, false);
     mounted.unmount()?;
     flush(tested)?;
     tested.forget()?;

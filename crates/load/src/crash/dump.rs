@@ -40,14 +40,16 @@ const NEW_FILE: &str = "new file";
 /// The attributes that are read.
 const USER: &str = "user.";
 
-/// Reads a tree. What cannot be read is recorded in its entries.
-pub fn dump(root: &Path) -> Tree {
+/// Reads a tree. What cannot be read is recorded in its entries. With `exact`, also parts of units
+/// and moved units are known ([`content::runs`]).
+pub fn dump(root: &Path, exact: bool) -> Tree {
     let mut reader = Reader {
         entries: BTreeMap::new(),
         inodes: BTreeMap::new(),
         buffer: vec![0; CHUNK],
         room: MAX_TREE_BYTES,
         other: None,
+        exact,
     };
     match open(root, DIRECTORY, Mode::empty()) {
         Ok(directory) => reader.enter("", &directory, 0),
@@ -78,6 +80,7 @@ struct Reader {
     room: usize,
     /// The bytes of no known source, if there are any.
     other: Option<OtherBytes>,
+    exact: bool,
 }
 
 /// A hash of the bytes of no known source. It depends on the bytes and their places in the file, and
@@ -126,7 +129,7 @@ impl Reader {
             Ok(about) => self.entry(path, &about, EntryKind::Directory),
             Err(error) => unreadable(EntryKind::Directory, error),
         };
-        let xattrs = read_xattrs(directory, &mut self.buffer, &mut entry.xattrs);
+        let xattrs = read_xattrs(directory, &mut self.buffer, self.exact, &mut entry.xattrs);
         note(&mut entry, xattrs);
         let mut names = Vec::new();
         let listed = names_in(directory, &mut names);
@@ -209,11 +212,50 @@ impl Reader {
         let mut runs = Vec::new();
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let read = openat(directory, name, flags, Mode::empty()).and_then(|file| {
-            let xattrs = read_xattrs(&file, &mut self.buffer, &mut entry.xattrs);
-            read_runs(&file, size, &mut self.buffer, &mut runs, &mut self.other).and(xattrs)
+            let xattrs = read_xattrs(&file, &mut self.buffer, self.exact, &mut entry.xattrs);
+            self.read_runs(&file, size, &mut runs).and(xattrs)
         });
         entry.kind = EntryKind::File { size, runs };
         read
+    }
+
+    /// The sources of the data of a file. Holes are zeros and are not read.
+    fn read_runs(&mut self, file: &OwnedFd, size: u64, runs: &mut Vec<Run>) -> Result<(), Errno> {
+        let mut at = 0;
+        let mut total = 0;
+        while at < size {
+            // A small file is read as a whole: one call, and nothing depends on its holes.
+            let (data, end) = if size <= CHUNK as u64 {
+                (0, size)
+            } else {
+                extent(file, at, size)?
+            };
+            add(runs, (data > at).then(|| zeros(at, data - at)));
+            at = data;
+            while at < end {
+                let most = (end - at).min(self.buffer.len() as u64);
+                let part = &mut self.buffer[..usize::try_from(most).unwrap_or_default()];
+                let count = match uninterrupted(|| pread(file, &mut *part, at))? {
+                    0 => return Ok(()),
+                    count => count,
+                };
+                let found = content::runs(at, &part[..count], self.exact);
+                for run in found.iter().filter(|run| run.source == Source::Other) {
+                    let within =
+                        |offset: u64| usize::try_from(offset - at).unwrap_or(count).min(count);
+                    let end = within(run.offset + run.length);
+                    let bytes = &part[within(run.offset)..end];
+                    self.other.get_or_insert_default().add(run.offset, bytes);
+                }
+                add(runs, found);
+                at += count as u64;
+                total += count as u64;
+                if total > MAX_FILE_BYTES {
+                    return Err(Errno::FBIG);
+                }
+            }
+        }
+        Ok(())
     }
 
     fn entry(&mut self, path: &str, about: &Stat, kind: EntryKind) -> Entry {
@@ -287,6 +329,7 @@ fn names_in(directory: &OwnedFd, names: &mut Vec<Vec<u8>>) -> Result<(), Errno> 
 fn read_xattrs(
     file: &OwnedFd,
     value: &mut [u8],
+    exact: bool,
     xattrs: &mut BTreeMap<String, Vec<Run>>,
 ) -> Result<(), Errno> {
     let mut names = [0; 4096];
@@ -301,51 +344,7 @@ fn read_xattrs(
             continue;
         }
         let length = fgetxattr(file, name.as_ref(), &mut *value)?;
-        xattrs.insert(name.into_owned(), content::runs(0, &value[..length]));
-    }
-    Ok(())
-}
-
-/// The sources of the data of a file. Holes are zeros and are not read.
-fn read_runs(
-    file: &OwnedFd,
-    size: u64,
-    buffer: &mut [u8],
-    runs: &mut Vec<Run>,
-    other: &mut Option<OtherBytes>,
-) -> Result<(), Errno> {
-    let mut at = 0;
-    let mut total = 0;
-    while at < size {
-        // A small file is read as a whole: one call, and nothing depends on its holes.
-        let (data, end) = if size <= CHUNK as u64 {
-            (0, size)
-        } else {
-            extent(file, at, size)?
-        };
-        add(runs, (data > at).then(|| zeros(at, data - at)));
-        at = data;
-        while at < end {
-            let most = (end - at).min(buffer.len() as u64);
-            let part = &mut buffer[..usize::try_from(most).unwrap_or_default()];
-            let count = match uninterrupted(|| pread(file, &mut *part, at))? {
-                0 => return Ok(()),
-                count => count,
-            };
-            let found = content::runs(at, &part[..count]);
-            for run in found.iter().filter(|run| run.source == Source::Other) {
-                let within = |offset: u64| usize::try_from(offset - at).unwrap_or(count).min(count);
-                let end = within(run.offset + run.length);
-                let bytes = &part[within(run.offset)..end];
-                other.get_or_insert_default().add(run.offset, bytes);
-            }
-            add(runs, found);
-            at += count as u64;
-            total += count as u64;
-            if total > MAX_FILE_BYTES {
-                return Err(Errno::FBIG);
-            }
-        }
+        xattrs.insert(name.into_owned(), content::runs(0, &value[..length], exact));
     }
     Ok(())
 }
@@ -375,7 +374,11 @@ fn zeros(offset: u64, length: u64) -> Run {
 fn add(runs: &mut Vec<Run>, more: impl IntoIterator<Item = Run>) {
     for run in more {
         match runs.last_mut() {
-            Some(last) if last.source == run.source && last.offset + last.length == run.offset => {
+            Some(last)
+                if last.source == run.source
+                    && last.offset + last.length == run.offset
+                    && !matches!(run.source, Source::Bytes(_)) =>
+            {
                 last.length += run.length;
             }
             _ => runs.push(run),
@@ -469,7 +472,7 @@ mod tests {
         content::fill(9, 1 << 30, &mut written);
         file.write_all_at(&written, 1 << 30).unwrap();
         file.set_len(3 << 30).unwrap();
-        let tree = dump(folder.path());
+        let tree = dump(folder.path(), false);
         let EntryKind::File { size, runs } = &tree.entries["f"].kind else {
             panic!("no file");
         };
@@ -510,7 +513,7 @@ mod tests {
         fs::create_dir_all(root.join("A/B")).unwrap();
         fs::write(root.join("A/f"), vec![7; 8192]).unwrap();
         std::os::unix::fs::symlink("f", root.join("A/s")).unwrap();
-        let before = dump(root);
+        let before = dump(root, false);
         let directory = &before.entries["A"];
         assert!(directory.links.is_none() && directory.mode.is_some());
         assert_eq!(before.entries["A/s"].mode, None);
@@ -522,7 +525,7 @@ mod tests {
         file.set_modified(std::time::UNIX_EPOCH).unwrap();
         fs::create_dir(root.join("A/B/C")).unwrap();
         fs::remove_dir(root.join("A/B/C")).unwrap();
-        assert_eq!(dump(root), before);
+        assert_eq!(dump(root, false), before);
     }
 
     #[test]
@@ -535,7 +538,7 @@ mod tests {
         for name in ["a", "b"] {
             fs::write(folder.path().join(name), &bytes).unwrap();
         }
-        let tree = dump(folder.path());
+        let tree = dump(folder.path(), false);
         assert!(serde_json::to_vec(&tree).unwrap().len() < 2 * MAX_TREE_BYTES);
         for name in ["a", "b"] {
             assert_eq!(tree.entries[name].unreadable.as_deref(), Some("E2BIG"));
@@ -551,13 +554,17 @@ mod tests {
         fs::write(root.join("A/B/f"), "text").unwrap();
         fs::hard_link(root.join("A/B/f"), root.join("g")).unwrap();
         let kept = BTreeSet::from(["lost".to_owned()]);
-        let tree = dump(root);
+        let tree = dump(root, false);
         assert_eq!(try_use(root, &tree, &kept), None);
-        assert_eq!(dump(root).entries.keys().collect::<Vec<_>>(), ["", "lost"]);
+        assert_eq!(
+            dump(root, false).entries.keys().collect::<Vec<_>>(),
+            ["", "lost"]
+        );
         let failure = try_use(root, &tree, &kept).unwrap();
         assert_eq!(failure, "cannot delete g: ENOENT");
         fs::write(root.join("more"), "").unwrap();
-        let failure = try_use(root, &dump(folder.path().join("A").as_path()), &kept).unwrap();
+        let failure =
+            try_use(root, &dump(folder.path().join("A").as_path(), false), &kept).unwrap();
         assert_eq!(failure, "more is there after everything was deleted");
     }
 }

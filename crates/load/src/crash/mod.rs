@@ -22,7 +22,7 @@ mod write;
 pub use crate::command::application::{Executed, check, execute};
 pub use dump::{dump, make_file, try_use};
 pub use judge::judge;
-pub use perform::{FailedOperation, Performed, Point, perform, perform_timed};
+pub use perform::{FailedOperation, Performed, Point, perform, perform_from, perform_timed};
 pub use random::{MAX_STEPS, random_program};
 pub use recorded::{MAX_OPERATIONS, RecordedProgram, recorded_program};
 pub use write::write;

@@ -66,11 +66,7 @@ pub fn perform(
     program: &Program,
     reached: &mut dyn FnMut(Point) -> io::Result<()>,
 ) -> io::Result<Performed> {
-    let directory = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let mut performer = Performer {
-        root: open(root, directory, Mode::empty())?,
-        descriptors: BTreeMap::new(),
-    };
+    let mut performer = Performer::new(root)?;
     let mut numbers = 0..;
     for (number, operation) in numbers.by_ref().zip(&program.setup) {
         if let Err(cause) = performer.perform(number, operation) {
@@ -79,19 +75,17 @@ pub fn perform(
     }
     rustix::fs::sync();
     reached(Point::SetUp)?;
-    let began = Instant::now();
-    for (number, operation) in (program.setup.len()..).zip(&program.operations) {
-        let number = u32::try_from(number).unwrap_or(u32::MAX);
-        reached(Point::Begins(number))?;
-        if let Err(cause) = performer.perform(number, operation) {
-            return Ok(failed(number, cause, began.elapsed()));
-        }
-        reached(Point::Returned(number))?;
-    }
-    Ok(Performed {
-        failed: None,
-        elapsed: began.elapsed(),
-    })
+    performer.perform_all(program.first(), &program.operations, reached)
+}
+
+/// Performs operations in the root of a file system. The first has this number.
+pub fn perform_from(
+    root: &Path,
+    first: u32,
+    operations: &[Operation],
+    reached: &mut dyn FnMut(Point) -> io::Result<()>,
+) -> io::Result<Performed> {
+    Performer::new(root)?.perform_all(first, operations, reached)
 }
 
 /// Performs a program whose operations begin at given times, and reports the number of operations
@@ -135,6 +129,34 @@ struct Performer {
 }
 
 impl Performer {
+    fn new(root: &Path) -> io::Result<Self> {
+        let directory = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        Ok(Self {
+            root: open(root, directory, Mode::empty())?,
+            descriptors: BTreeMap::new(),
+        })
+    }
+
+    fn perform_all(
+        &mut self,
+        first: u32,
+        operations: &[Operation],
+        reached: &mut dyn FnMut(Point) -> io::Result<()>,
+    ) -> io::Result<Performed> {
+        let began = Instant::now();
+        for (number, operation) in (first..).zip(operations) {
+            reached(Point::Begins(number))?;
+            if let Err(cause) = self.perform(number, operation) {
+                return Ok(failed(number, cause, began.elapsed()));
+            }
+            reached(Point::Returned(number))?;
+        }
+        Ok(Performed {
+            failed: None,
+            elapsed: began.elapsed(),
+        })
+    }
+
     fn perform(&mut self, number: u32, operation: &Operation) -> Result<(), Errno> {
         let root = &self.root;
         match operation {
@@ -149,9 +171,11 @@ impl Performer {
                 length,
                 kind,
             } => self.write(number, target, *offset, *length, *kind),
-            Operation::Allocate { .. } | Operation::Punch { .. } | Operation::Zero { .. } => {
-                self.allocate(operation)
-            }
+            Operation::Allocate { .. }
+            | Operation::Punch { .. }
+            | Operation::Zero { .. }
+            | Operation::Collapse { .. }
+            | Operation::Insert { .. } => self.allocate(operation),
             Operation::Truncate { target, length } => {
                 self.with(target, OFlags::WRONLY, |file| ftruncate(file, *length))
             }
@@ -214,7 +238,8 @@ impl Performer {
             | Operation::MakeNode { .. }
             | Operation::Msync { .. }
             | Operation::SyncRange { .. }
-            | Operation::DropCaches => self.perform_rare(operation),
+            | Operation::DropCaches
+            | Operation::Cut => self.perform_rare(operation),
             Operation::Sync => {
                 rustix::fs::sync();
                 Ok(())
@@ -275,6 +300,7 @@ impl Performer {
                 let file = open("/proc/sys/vm/drop_caches", all, Mode::empty())?;
                 uninterrupted(|| rustix::io::write(&file, b"3")).map(drop)
             }
+            // Others are not rare, or the host does them, as a power cut.
             _ => Err(Errno::INVAL),
         }
     }
@@ -333,6 +359,16 @@ impl Performer {
                 offset,
                 length,
             } => (target, FallocateFlags::ZERO_RANGE, offset, length),
+            Operation::Collapse {
+                target,
+                offset,
+                length,
+            } => (target, FallocateFlags::COLLAPSE_RANGE, offset, length),
+            Operation::Insert {
+                target,
+                offset,
+                length,
+            } => (target, FallocateFlags::INSERT_RANGE, offset, length),
             _ => return Err(Errno::INVAL),
         };
         self.with(target, OFlags::RDWR, |file| {
@@ -616,7 +652,7 @@ mod tests {
         assert_eq!(points[0], Point::SetUp);
         assert_eq!(points.last(), Some(&Point::Begins(10)));
         assert_eq!(points.len(), 1 + 2 * 7 + 1);
-        let tree = dump(folder.path());
+        let tree = dump(folder.path(), true);
         assert_eq!(tree.entries.keys().collect::<Vec<_>>(), ["", "A"]);
 
         let mut program = program;
@@ -627,7 +663,7 @@ mod tests {
             source: Source::Operation(operation),
         };
         let (folder, _, _) = self::performed(&program);
-        let EntryKind::File { size, runs } = &dump(folder.path()).entries["A/f"].kind else {
+        let EntryKind::File { size, runs } = &dump(folder.path(), true).entries["A/f"].kind else {
             panic!("no file");
         };
         assert_eq!(*size, 12336);
@@ -654,7 +690,7 @@ mod tests {
         let fifo = EntryKind::Special {
             kind: SpecialKind::Fifo,
         };
-        let tree = dump(folder.path()).entries;
+        let tree = dump(folder.path(), true).entries;
         let EntryKind::File { size, runs } = &tree["A/c"].kind else {
             panic!("no file");
         };
@@ -687,7 +723,7 @@ mod tests {
         let (folder, done, _) = performed(&parse(&format!("{setup}{reads}")));
         assert_eq!(done.failed, None);
         let (untouched, _, _) = performed(&parse(setup));
-        assert_eq!(dump(folder.path()), dump(untouched.path()));
+        assert_eq!(dump(folder.path(), true), dump(untouched.path(), true));
         for (missing, reason) in [("read A", "no regular file"), ("list A/f", "no directory")] {
             let wrong = parse(&format!("{setup}{missing}")).check();
             let wrong = wrong.unwrap_err().to_string();
@@ -726,7 +762,7 @@ mod tests {
         };
         let (folder, performed, _) = performed(&program);
         assert_eq!(performed.failed, None);
-        let tree = dump(folder.path()).entries;
+        let tree = dump(folder.path(), true).entries;
         assert_eq!(
             tree.keys().collect::<Vec<_>>(),
             ["", "B", "B/a", "B/s", "c"]

@@ -113,6 +113,7 @@ struct StepTable {
     repeat: Option<Spanned<Value>>,
     block: Option<Spanned<String>>,
     think: Option<Spanned<String>>,
+    every: Option<Spanned<String>>,
     #[serde(default)]
     direct: bool,
     #[serde(default)]
@@ -698,6 +699,9 @@ impl Reader<'_> {
             }
             if let Some(think) = &table.think {
                 step.think = parsed::<Nanos>(think)?.0;
+            }
+            if let Some(every) = &table.every {
+                step.every = parsed::<Nanos>(every)?.0;
             }
             (step.direct, step.dsync) = (table.direct, table.dsync);
             if step.direct {

@@ -7,11 +7,8 @@ use fsdyno_crash::{Operation, Program, Target};
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
-/// The unit of offsets and lengths in programs.
-const UNIT: u64 = 16;
-
 /// The first operations of all workers in turn, at most so many. The setup makes the files that exist
-/// at first. Lengths are rounded up to the unit of programs.
+/// at first.
 pub fn program(work: &Work, settings: &Settings, most: usize) -> Program {
     let compiled = Arc::new(Compiled::new(work, settings));
     let mut workers: Vec<VecDeque<Vec<Operation>>> = compiled
@@ -32,7 +29,6 @@ pub fn program(work: &Work, settings: &Settings, most: usize) -> Program {
         }
     }
     operations.truncate(most);
-    operations.iter_mut().for_each(round);
     Program {
         setup: setup(&compiled),
         operations,
@@ -65,17 +61,5 @@ fn setup(compiled: &Compiled) -> Vec<Operation> {
             }
         }
     }
-    setup.iter_mut().for_each(round);
     setup
-}
-
-fn round(operation: &mut Operation) {
-    match operation {
-        Operation::Write { offset, length, .. } => {
-            *offset = offset.map(|offset| offset - offset % UNIT);
-            *length = length.next_multiple_of(UNIT);
-        }
-        Operation::Truncate { length, .. } => *length = length.next_multiple_of(UNIT),
-        _ => {}
-    }
 }

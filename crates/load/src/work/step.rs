@@ -184,6 +184,8 @@ pub(crate) struct Step {
     pub block: usize,
     /// The wait before it, nanoseconds.
     pub think: u64,
+    /// The interval between its starts, nanoseconds; 0 if it starts after the step before.
+    pub every: u64,
     /// The line.
     pub text: String,
 }
@@ -249,6 +251,7 @@ impl StepReader<'_> {
             dsync: false,
             block: BLOCK,
             think: 0,
+            every: 0,
             text: words.join(" "),
         };
         step.place = self.place(call, &mut line)?;

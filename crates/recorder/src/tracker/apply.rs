@@ -27,6 +27,12 @@ macro_rules! have {
 const FICLONE: u32 = 0x4004_9409;
 const FICLONERANGE: u32 = 0x4020_940d;
 
+/// Requests of `ioctl_iflags(2)` and `ioctl_xfs_fsgetxattr(2)`.
+const GETFLAGS: u32 = 0x8008_6601;
+const SETFLAGS: u32 = 0x4008_6602;
+const FSGETXATTR: u32 = 0x801c_581f;
+const FSSETXATTR: u32 = 0x401c_5820;
+
 /// The permissions in an access list whose entries were not observed.
 const UNKNOWN_ACL: u32 = 0o755;
 
@@ -149,7 +155,7 @@ impl<W: Write> Tracker<W> {
                 length: transferred(args[2]),
             },
             "copy_file_range" | "sendfile" | "splice" => self.copy(call)?,
-            "ioctl" => self.clone_file(call)?,
+            "ioctl" => self.request(call)?,
             _ => return Err(Skip::Outside),
         })
     }
@@ -200,8 +206,21 @@ impl<W: Write> Tracker<W> {
         })
     }
 
-    fn clone_file(&self, call: &Call) -> Result<Action, Skip> {
+    fn request(&self, call: &Call) -> Result<Action, Skip> {
         let request = flags(call.args[1]);
+        let extended = matches!(request, FSGETXATTR | FSSETXATTR);
+        if matches!(request, GETFLAGS | FSGETXATTR) {
+            let handle = self.handle(call, 0)?;
+            return Ok(Action::GetFlags { handle, extended });
+        }
+        if matches!(request, SETFLAGS | FSSETXATTR) {
+            // The first four bytes of the argument.
+            return Ok(Action::SetFlags {
+                handle: self.handle(call, 0)?,
+                flags: flags(call.numbers[0].unwrap_or(0) & 0xffff_ffff),
+                extended,
+            });
+        }
         let (from, range) = match request {
             FICLONE => (call.args[2], [None, Some(0), Some(0), Some(0)]),
             FICLONERANGE => (call.numbers[0].unwrap_or(u64::MAX), call.numbers),

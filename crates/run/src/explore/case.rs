@@ -52,6 +52,11 @@ impl Case {
         }
     }
 
+    /// The number of the power cut after which its program continues.
+    pub(super) fn cut(&self) -> Option<u32> {
+        self.program().and_then(Program::cut)
+    }
+
     /// The kinds of operations under test.
     pub(super) fn kinds(&self) -> Vec<String> {
         let words: BTreeSet<&str> = match self.program() {

@@ -95,6 +95,8 @@ pub(super) struct Found<'p> {
     pub later: Vec<NestedResult>,
     /// The signatures of states that were repaired.
     pub repaired: BTreeSet<String>,
+    /// The trees on which the program was continued.
+    pub continued: BTreeSet<usize>,
 }
 
 /// The program that a second power cut interrupts.
@@ -104,6 +106,8 @@ pub(super) enum Interrupted {
     /// The checks before the mount.
     Checker,
     Repair,
+    /// The recovery, or the operations after it, of a program that continues after a power cut.
+    Work,
 }
 
 /// The result for the last state after a power cut during its recovery, or after its repair.
@@ -120,14 +124,15 @@ pub(super) struct NestedResult {
 const REPAIRED: &str = "after the repair: ";
 
 impl Interrupted {
-    const ALL: [Self; 3] = [Self::Recovery, Self::Checker, Self::Repair];
+    const ALL: [Self; 4] = [Self::Recovery, Self::Checker, Self::Repair, Self::Work];
 
     /// The signatures of what is found after this power cut begin with it.
-    fn prefix(self) -> &'static str {
+    pub fn prefix(self) -> &'static str {
         match self {
             Self::Recovery => "power cut during the recovery: ",
             Self::Checker => "power cut during the checker: ",
             Self::Repair => "power cut during the repair: ",
+            Self::Work => "second power cut: ",
         }
     }
 }
@@ -190,6 +195,7 @@ impl<'p> Found<'p> {
             names: recorded.case.program().map(names).unwrap_or_default(),
             later: Vec::new(),
             repaired: BTreeSet::new(),
+            continued: BTreeSet::new(),
         })
     }
 }

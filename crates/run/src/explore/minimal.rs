@@ -1,6 +1,8 @@
 //! The least that shows a finding: the fewest operations, then the fewest dropped writes.
 
-use super::found::{Depth, Found, Recorded, Wrong, contents, divided, illegal, window_of};
+use super::found::{
+    Depth, Found, Interrupted, Recorded, Wrong, contents, divided, illegal, window_of,
+};
 use super::{Case, ExploreError, Explorer, kept};
 use fsdyno_crash::signature;
 use fsdyno_crash::{Program, Selection, StateId, minimise};
@@ -86,6 +88,9 @@ impl Explorer<'_> {
             promise: promise(finding.violation, &finding.signature),
             depth: depth(finding.violation, &finding.signature),
         };
+        if finding.signature.starts_with(Interrupted::Work.prefix()) {
+            return self.keep_second(case, finding, kept_dir);
+        }
         let (mut least, mut operations) = match case.program() {
             None => (case.clone(), 0),
             Some(program) => {
@@ -161,6 +166,38 @@ impl Explorer<'_> {
         })
     }
 
+    /// Keeps the image after a second power cut. Its program stays whole.
+    fn keep_second(
+        &mut self,
+        case: &Case,
+        finding: &Finding,
+        kept_dir: &KeptDir<'_>,
+    ) -> Result<Minimal, ExploreError> {
+        let state = state_of(finding)?;
+        let [second] = &state.nested[..] else {
+            return Err(illegal("its state has no second power cut"));
+        };
+        let recorded = self.record(case)?;
+        let found = Found::new(&recorded, self.subject.promises)?;
+        let window = window_of(&recorded, state.first.window)?;
+        let mut requests = window.requests(&state.first).map_err(illegal)?;
+        let (judged, image) = self.continue_again(&found, (&window, &state.first), second)?;
+        requests.extend(judged.requests);
+        let guest = self.guest.about();
+        let contender = &self.subject.contender;
+        let kept = kept::keep(kept_dir, contender, guest, (case, finding), &image)?;
+        let operations = case.program().map_or(0, |one| one.operations.len() as u64);
+        Ok(Minimal {
+            signature: finding.signature.clone(),
+            program: case.to_string(),
+            operations,
+            state: state.to_string(),
+            requests,
+            image: kept.as_ref().map(|kept| kept.image.clone()),
+            script: kept.map(|kept| kept.script),
+        })
+    }
+
     /// The operations of a long program that had begun when the power was cut; all of another one.
     fn begun_operations(
         &mut self,
@@ -169,7 +206,7 @@ impl Explorer<'_> {
         finding: &Finding,
     ) -> Result<Program, ExploreError> {
         let Case::Long(_) = case else {
-            return Ok(program.clone());
+            return Ok(program.before_cut());
         };
         let state = state_of(finding)?.first;
         let recorded = self.record(case)?;

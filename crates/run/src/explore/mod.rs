@@ -3,6 +3,7 @@
 //! and on any number of guests.
 
 mod case;
+mod continued;
 mod found;
 mod kept;
 mod minimal;

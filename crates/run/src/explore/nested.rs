@@ -131,7 +131,7 @@ impl Explorer<'_> {
     }
 
     /// What is wrong with a recovery, the findings of the checker included, and the files.
-    fn ended_and_checked(
+    pub(super) fn ended_and_checked(
         &mut self,
         found: &Found<'_>,
         before: &Base,

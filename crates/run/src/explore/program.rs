@@ -51,7 +51,10 @@ impl Explorer<'_> {
             Case::Program(program) | Case::Long(Long { program, .. }) => {
                 let checked = program.check();
                 checked.map_err(|error| ExploreError::State(error.to_string()))?;
-                self.guest.perform(base, program)
+                match program.cut() {
+                    None => self.guest.perform(base, program),
+                    Some(_) => self.guest.perform(base, &program.before_cut()),
+                }
             }
             Case::Application(application) => {
                 self.guest.execute(base, application.commands(), false)
@@ -91,7 +94,8 @@ impl Explorer<'_> {
         number: u32,
     ) -> Result<(StateCounts, Vec<Finding>), ExploreError> {
         let mut found = Found::new(recorded, self.subject.promises)?;
-        let depth = if search.nested {
+        // The second power cut of a program may be in the recovery too.
+        let depth = if search.nested && recorded.case.cut().is_none() {
             Depth::Nested
         } else {
             Depth::Used
@@ -147,6 +151,14 @@ impl Explorer<'_> {
         }
         let mut wrong = found.judge(outcome, progress, selection.class);
         wrong.extend(found.judge_later(progress, &wrong));
+        if depth != Depth::Files
+            && wrong.is_empty()
+            && overlay.unreadable().is_none()
+            && found.recorded.case.cut().is_some()
+            && let Some(tree) = found.outcomes[outcome].tree
+        {
+            wrong = self.continued(found, &overlay, (progress, tree))?;
+        }
         Ok(wrong)
     }
 
@@ -344,6 +356,11 @@ impl Explorer<'_> {
         let recorded = self.record(case)?;
         let mut found = Found::new(&recorded, self.subject.promises)?;
         let window = window_of(&recorded, state.first.window)?;
+        if let ([second], Some(_)) = (&state.nested[..], case.cut()) {
+            return Ok(self
+                .continue_again(&found, (&window, &state.first), second)?
+                .0);
+        }
         let mut wrong = self.state(&mut found, &window, &state.first, Depth::Nested)?;
         let mut requests = window.requests(&state.first).map_err(illegal)?;
         let mut tree = found.trees.pop().map(|known| known.tree);

@@ -23,6 +23,10 @@ pub enum ActivitiesError {
     Program(#[from] fsdyno_crash::ProgramError),
     #[error("it has no activity. Name at least one: [[activity]]")]
     Empty,
+    #[error(
+        "offsets and lengths are multiples of 16 bytes here, and no range is collapsed or inserted"
+    )]
+    Units,
     #[error("it has more than {MAX_OPERATIONS} operations. Raise every_ms")]
     Long,
 }
@@ -96,6 +100,9 @@ pub fn parse(text: &str, length: Duration) -> Result<TimedProgram, ActivitiesErr
         timed.program.operations.push(operation);
     }
     timed.program.check()?;
+    if timed.program.divides_units() {
+        return Err(ActivitiesError::Units);
+    }
     Ok(timed)
 }
 

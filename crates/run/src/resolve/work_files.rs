@@ -17,7 +17,20 @@ pub fn read_work(path: &Path) -> Result<(String, Work), ResolveError> {
         path: path.to_owned(),
         source,
     })?;
-    let shown = path.display().to_string();
+    let mut shown = path.display().to_string();
+    let mut text = text;
+    if fio::is_named_so(path) {
+        let mut read = |name: &str| {
+            let file = path.with_file_name("").join(name);
+            fsdyno_files::input::read_text(&file).map_err(|error| error.to_string())
+        };
+        let whole = fio::with_includes(&text, &mut read);
+        let whole = whole.map_err(|error| at_place(&shown, &text, error))?;
+        if whole != text {
+            shown.push_str(" with its includes");
+        }
+        text = whole;
+    }
     let translated = if filebench::is_named_so(path) {
         Some(filebench::translate(&text))
     } else if fio::is_named_so(path) {

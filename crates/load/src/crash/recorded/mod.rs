@@ -5,7 +5,7 @@
 mod operations;
 
 use fsdyno_crash::simulation::{InodeId, Kind, Simulation};
-use fsdyno_crash::{Operation, Program, Target, WriteKind, content};
+use fsdyno_crash::{Operation, Program, SpecialKind, Target, WriteKind};
 use fsdyno_datasets::recorded::Recording;
 use fsdyno_trace::{Entry, EntryKind, Handle, LinkTarget, Mapping, Object, PathId};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -26,8 +26,6 @@ const MAX_DATA_AT_START: u64 = 64 << 10;
 /// The maximum number of symbolic links that are followed in one path.
 const MAX_LINKS: usize = 8;
 
-const UNIT: u64 = content::UNIT as u64;
-
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordedProgram {
     /// The program. Its setup makes the part of the recorded tree that the operations use.
@@ -41,7 +39,7 @@ pub struct RecordedProgram {
     pub left_out: BTreeMap<&'static str, u64>,
 }
 
-/// Translates a recording. Offsets and lengths become multiples of 16 bytes.
+/// Translates a recording.
 pub fn recorded_program(recording: &Recording) -> RecordedProgram {
     let mut whole = Translation::new(recording, None);
     whole.perform_all();
@@ -73,11 +71,10 @@ const BOUND: LeftOut = "after the first 1,000 operations, or 16 MiB of data, of 
 const NAME: LeftOut = "with names that are not printable UTF-8";
 const UNKNOWN: LeftOut = "on files that the recording does not know";
 const OWNERS: LeftOut = "that set owners or times";
-const SPECIAL: LeftOut = "on FIFOs, sockets and devices";
+const SPECIAL: LeftOut = "on sockets and block devices";
 const XATTR: LeftOut = "on extended attributes other than user.*";
-const RANGES: LeftOut = "that move or unshare ranges of files, or keep the size of a zeroed one";
+const RANGES: LeftOut = "that unshare ranges of files, or keep the size of a zeroed one";
 const MAPPED: LeftOut = "that store to mappings";
-const SYNC_RANGE: LeftOut = "sync_file_range, which promises nothing";
 const SHORTENED: LeftOut = "shortened writes";
 const IMPOSSIBLE: LeftOut = "that the explorer cannot perform";
 
@@ -139,7 +136,7 @@ impl<'r> Translation<'r> {
             EntryKind::File { size, .. } => {
                 self.emit(Operation::Create { path: path.clone() })?;
                 let room = (MAX_DATA / 2).saturating_sub(self.data);
-                let data = round(*size).min(MAX_DATA_AT_START).min(room / UNIT * UNIT);
+                let data = (*size).min(MAX_DATA_AT_START).min(room);
                 if with_data {
                     let target = Target::Path(path.clone());
                     if data > 0 {
@@ -151,8 +148,8 @@ impl<'r> Translation<'r> {
                             kind: WriteKind::Plain,
                         })?;
                     }
-                    if round(*size) > data {
-                        let length = round(*size);
+                    if *size > data {
+                        let length = *size;
                         self.emit(Operation::Truncate { target, length })?;
                     }
                 }
@@ -167,7 +164,15 @@ impl<'r> Translation<'r> {
                 let path = path.clone();
                 self.emit(Operation::Symlink { text, path })?;
             }
-            EntryKind::Fifo | EntryKind::Socket | EntryKind::Device => return Err(SPECIAL),
+            EntryKind::Fifo | EntryKind::Device => {
+                let kind = match &entry.kind {
+                    EntryKind::Fifo => SpecialKind::Fifo,
+                    _ => SpecialKind::Device,
+                };
+                let path = path.clone();
+                self.emit(Operation::MakeNode { path, kind })?;
+            }
+            EntryKind::Socket => return Err(SPECIAL),
         }
         if let Some(inode) = self.files.find(&path) {
             self.entries.entry(inode).or_insert(entry.path);
@@ -351,11 +356,6 @@ impl<'r> Translation<'r> {
             None => Ok(()),
         }
     }
-}
-
-/// Rounded up to whole units.
-fn round(length: u64) -> u64 {
-    length.div_ceil(UNIT).saturating_mul(UNIT)
 }
 
 /// Returns the path to which a symbolic link at a path points.

@@ -2,10 +2,10 @@
 
 use super::{
     BOUND, IMPOSSIBLE, LeftOut, MAPPED, MAX_DATA, MAX_WRITE, OWNERS, Open, RANGES, SHORTENED,
-    SPECIAL, SYNC_RANGE, Translation, UNIT, UNKNOWN, XATTR, round,
+    SPECIAL, Translation, UNKNOWN, XATTR,
 };
 use fsdyno_crash::simulation::{InodeId, Kind};
-use fsdyno_crash::{Operation, Target, WriteKind};
+use fsdyno_crash::{Operation, SpecialKind, Target, WriteKind};
 use fsdyno_trace::{Action, Handle, Object, Operation as Recorded, PathId};
 
 impl Translation<'_> {
@@ -119,7 +119,30 @@ impl Translation<'_> {
                 let target = self.target(inode)?;
                 self.emit(Operation::Fdatasync { target })
             }
-            Action::SyncRange { .. } => Err(SYNC_RANGE),
+            Action::SyncRange {
+                handle,
+                offset,
+                length,
+                ..
+            } => {
+                let inode = self.inode(Object::Handle(*handle))?;
+                // 0 is the whole file. Beyond its end nothing is written.
+                let rest = self.size(inode).saturating_sub(*offset);
+                let (target, offset) = (self.target(inode)?, *offset);
+                let length = if *length == 0 {
+                    rest
+                } else {
+                    rest.min(*length)
+                };
+                if length == 0 {
+                    return Ok(());
+                }
+                self.emit(Operation::SyncRange {
+                    target,
+                    offset,
+                    length,
+                })
+            }
             Action::Sync {} => self.emit(Operation::Sync),
             Action::SyncFs { .. } => self.emit(Operation::Syncfs),
             Action::Truncate { path, length } => {
@@ -152,7 +175,7 @@ impl Translation<'_> {
                 if !name.starts_with("user.") {
                     return Err(XATTR);
                 }
-                let length = round((*length).max(1));
+                let length = (*length).max(1);
                 self.emit(Operation::SetXattr {
                     target,
                     name,
@@ -212,11 +235,17 @@ impl Translation<'_> {
                 self.emit(Operation::Mkdir { path })
             }
             Action::MakeNode { path, mode } => {
-                if !matches!(mode & libc::S_IFMT, 0 | libc::S_IFREG) {
-                    return Err(SPECIAL);
-                }
+                let kind = match mode & libc::S_IFMT {
+                    0 | libc::S_IFREG => None,
+                    libc::S_IFIFO => Some(SpecialKind::Fifo),
+                    libc::S_IFCHR => Some(SpecialKind::Device),
+                    _ => return Err(SPECIAL),
+                };
                 let path = self.text(*path)?;
-                self.emit(Operation::Create { path })
+                self.emit(match kind {
+                    None => Operation::Create { path },
+                    Some(kind) => Operation::MakeNode { path, kind },
+                })
             }
             // The rest reads.
             _ => Ok(()),
@@ -304,7 +333,7 @@ impl Translation<'_> {
     }
 
     fn truncate(&mut self, inode: InodeId, length: u64) -> Result<(), LeftOut> {
-        let (target, length) = (self.target(inode)?, round(length));
+        let target = self.target(inode)?;
         self.emit(Operation::Truncate { target, length })
     }
 
@@ -337,10 +366,9 @@ impl Translation<'_> {
         let done = done.min(MAX_WRITE);
         let target = self.target(inode)?;
         let (offset, end) = if appends {
-            (None, round(done))
+            (None, done)
         } else {
-            let from = start / UNIT * UNIT;
-            (Some(from), round(start.saturating_add(done)))
+            (Some(start), start.saturating_add(done))
         };
         let length = end - offset.unwrap_or_default();
         self.data += length;
@@ -397,8 +425,6 @@ impl Translation<'_> {
         length: u64,
     ) -> Result<(), LeftOut> {
         let target = self.object(Object::Handle(handle))?;
-        let (from, end) = (offset / UNIT * UNIT, round(offset.saturating_add(length)));
-        let (offset, length) = (from, end - from);
         let keep_size = mode == libc::FALLOC_FL_KEEP_SIZE.cast_unsigned();
         let punch = (libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE).cast_unsigned();
         if mode == 0 || keep_size {
@@ -420,6 +446,21 @@ impl Translation<'_> {
             })
         } else if mode == libc::FALLOC_FL_ZERO_RANGE.cast_unsigned() {
             self.emit(Operation::Zero {
+                target,
+                offset,
+                length,
+            })
+        } else if mode == libc::FALLOC_FL_COLLAPSE_RANGE.cast_unsigned() {
+            self.emit(Operation::Collapse {
+                target,
+                offset,
+                length,
+            })
+        } else if mode == libc::FALLOC_FL_INSERT_RANGE.cast_unsigned() {
+            if self.data + length > MAX_DATA {
+                return Err(BOUND);
+            }
+            self.emit(Operation::Insert {
                 target,
                 offset,
                 length,

@@ -168,6 +168,7 @@ impl WorkPhase {
                 home: &root,
                 open: Vec::new(),
                 worker,
+                due: Vec::new(),
             };
             let tally = performer.run(job, began);
             performer.end()?;
@@ -200,6 +201,8 @@ struct Performer<'a, C: Calls> {
     home: &'a C::Dir,
     open: Vec<Option<C::File>>,
     worker: &'a mut Worker,
+    /// When each step that has an interval starts next; empty without any.
+    due: Vec<u64>,
 }
 
 impl<C: Calls> Performer<'_, C> {
@@ -212,6 +215,9 @@ impl<C: Calls> Performer<'_, C> {
             .map_or(u64::MAX, |time| began.saturating_add(time.0));
         let mut tally = Tally::default();
         let mut before = clock::now();
+        if group.steps.iter().any(|step| step.every > 0) {
+            self.due = vec![before; group.steps.len()];
+        }
         // The bytes of the transaction in progress.
         let mut moved = 0;
         loop {
@@ -225,6 +231,18 @@ impl<C: Calls> Performer<'_, C> {
                         std::thread::sleep(Duration::from_nanos(step.think));
                         if !group.transactions {
                             before = clock::now();
+                        }
+                    }
+                    if let Some(due) = self.due.get_mut(op.step as usize)
+                        && step.every > 0
+                    {
+                        // Open-loop: its latency counts from this time.
+                        let start = *due;
+                        *due += step.every;
+                        let early = start.saturating_sub(clock::now());
+                        std::thread::sleep(Duration::from_nanos(early));
+                        if !group.transactions {
+                            before = start;
                         }
                     }
                     let done = self.perform(step, op, &ops.values)?;

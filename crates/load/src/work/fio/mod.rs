@@ -27,6 +27,57 @@ pub fn is_named_so(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "fio")
 }
 
+/// The most files that include each other.
+const MOST_INCLUDES: usize = 8;
+
+/// The text of a job file with the options of the files that it includes, which `read` returns. They
+/// have no sections, and are those of the section that includes them. The error has its place in
+/// the text.
+pub fn with_includes(
+    text: &str,
+    read: &mut dyn FnMut(&str) -> Result<String, String>,
+) -> Result<String, WorkError> {
+    included(text, read, MOST_INCLUDES)
+}
+
+fn included(
+    text: &str,
+    read: &mut dyn FnMut(&str) -> Result<String, String>,
+    depth: usize,
+) -> Result<String, WorkError> {
+    let mut whole = String::new();
+    let mut start = 0;
+    for line in text.split_inclusive('\n') {
+        let begin = start + (line.len() - line.trim_start().len());
+        start += line.len();
+        let Some(file) = parse::include(line) else {
+            whole.push_str(line);
+            continue;
+        };
+        let wrong = |message: String| {
+            let help = "name a file of options without sections, relative to the job file";
+            WorkError::new(begin..begin + line.trim().len(), message, help)
+        };
+        if depth == 0 {
+            return Err(wrong(format!("{MOST_INCLUDES} files include each other")));
+        }
+        let options = read(file).map_err(|error| wrong(format!("cannot read {file}: {error}")))?;
+        if options
+            .lines()
+            .any(|line| line.trim_start().starts_with('['))
+        {
+            return Err(wrong(format!(
+                "{file} has a section, and only options are included"
+            )));
+        }
+        let options = included(&options, read, depth - 1)
+            .map_err(|error| wrong(format!("{file}: {}", error.message)))?;
+        whole.push_str(&options);
+        whole.push('\n');
+    }
+    Ok(whole)
+}
+
 /// Translates a job file to the text of a workload, which is valid. Jobs behind a `stonewall` are
 /// phases. The error has its place in the job file.
 pub fn translate(text: &str) -> Result<String, WorkError> {
@@ -289,6 +340,15 @@ impl Plan {
         if let Some(think) = self.think {
             let _ = write!(keys, ", think = \"{}\"", shown(think));
         }
+        // Each file has steps of its own, which share the rate of the job.
+        let [of_reads, of_writes] = self.every.map(|every| {
+            let every = every.map(|every| every.saturating_mul(self.files.count));
+            every.map_or(String::new(), |every| {
+                format!("{keys}, every = \"{}\"", shown(every))
+            })
+        });
+        let own = |own: String| if own.is_empty() { keys.clone() } else { own };
+        let (read_keys, write_keys) = (own(of_reads), own(of_writes));
         let repeat = if times > 1 {
             format!(", repeat = {times}")
         } else {
@@ -296,15 +356,19 @@ impl Plan {
         };
         match reads {
             0 | 100 => {
-                let line = if reads == 0 { write } else { read() };
+                let (line, keys) = if reads == 0 {
+                    (write, write_keys)
+                } else {
+                    (read(), read_keys)
+                };
                 if keys.is_empty() && repeat.is_empty() {
                     return format!("\"{line}\"");
                 }
                 format!("{{ do = \"{line}\"{keys}{repeat} }}")
             }
             reads => format!(
-                "{{ steps = [{{ do = \"{}\", weight = {reads}{keys} }}, {{ do = \"{write}\", weight = \
-                 {}{keys} }}]{repeat} }}",
+                "{{ steps = [{{ do = \"{}\", weight = {reads}{read_keys} }}, {{ do = \"{write}\", \
+                 weight = {}{write_keys} }}]{repeat} }}",
                 read(),
                 100 - reads
             ),

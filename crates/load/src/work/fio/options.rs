@@ -5,7 +5,7 @@ use super::parse::Setting;
 use crate::work::WorkError;
 
 /// Options that are translated.
-const TRANSLATED: [&str; 25] = [
+const TRANSLATED: [&str; 27] = [
     "rw",
     "bs",
     "bssplit",
@@ -28,6 +28,8 @@ const TRANSLATED: [&str; 25] = [
     "sync",
     "overwrite",
     "thinktime",
+    "rate",
+    "rate_iops",
     "stonewall",
     "name",
     "description",
@@ -161,6 +163,18 @@ pub(super) fn left_out(setting: &Setting) -> Result<Option<&'static str>, WorkEr
     }
     if key == "ioengine" && !ENGINES.contains(&value) {
         return Err(setting.wrong("this engine has no equivalent", BY_FIO));
+    }
+    if key == "verify" {
+        return match value {
+            "0" | "null" => Ok(None),
+            _ => {
+                let what = "a workload does not read what it wrote to check it";
+                Err(setting.wrong(what, BY_FIO))
+            }
+        };
+    }
+    if key == "rate_process" && value == "linear" {
+        return Ok(None);
     }
     let mut all = WITHOUT_MEANING.iter();
     let found = all.find(|(_, keys)| keys.contains(&key));

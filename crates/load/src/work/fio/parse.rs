@@ -69,9 +69,9 @@ pub(super) fn jobs(text: &str) -> Result<Vec<Job>, WorkError> {
             }
             continue;
         }
-        if line.starts_with("include ") {
+        if include(line).is_some() {
             let help = "write its lines here";
-            return Err(WorkError::new(span, "includes are not read", help));
+            return Err(WorkError::new(span, "includes are not read here", help));
         }
         let (key, value) = match line.split_once('=') {
             Some((key, value)) => (key.trim(), Some(value.trim().to_owned())),
@@ -106,6 +106,14 @@ pub(super) fn jobs(text: &str) -> Result<Vec<Job>, WorkError> {
         ));
     }
     Ok(jobs)
+}
+
+/// The file that a line includes.
+pub(super) fn include(line: &str) -> Option<&str> {
+    let line = line.split([';', '#']).next().unwrap_or_default().trim();
+    let file = line.strip_prefix("include")?;
+    let file = file.strip_prefix(char::is_whitespace)?.trim();
+    (!file.is_empty()).then_some(file)
 }
 
 impl Setting {

@@ -63,6 +63,8 @@ pub(super) struct Plan {
     pub time: Option<u64>,
     pub time_based: bool,
     pub think: Option<u64>,
+    /// Nanoseconds between the starts of reads, and of writes.
+    pub every: [Option<u64>; 2],
     /// The keys of steps that open files.
     pub flags: String,
 }
@@ -168,6 +170,7 @@ impl Plan {
             time,
             time_based,
             think: job.time("thinktime", 1_000)?,
+            every: intervals(job, block)?,
             flags: flags(job, aligned)?,
         })
     }
@@ -351,6 +354,42 @@ fn split(setting: &Setting) -> Result<Split, WorkError> {
         longest,
         aligned,
     })
+}
+
+/// The intervals between the operations of a job that its rates leave: of reads, and of writes. A
+/// second rate is that of writes.
+fn intervals(job: &Job, block: u64) -> Result<[Option<u64>; 2], WorkError> {
+    let mut intervals = [None; 2];
+    for key in ["rate", "rate_iops"] {
+        let Some(setting) = job.options.get(key) else {
+            continue;
+        };
+        if intervals != [None; 2] {
+            return Err(setting.wrong("the job has rate and rate_iops", BY_FIO));
+        }
+        if key == "rate" && job.options.contains_key("bssplit") {
+            let what = "with bssplit, a rate of bytes has no equivalent";
+            return Err(setting.wrong(what, BY_FIO));
+        }
+        let text = setting.value.as_deref().unwrap_or_default();
+        let rates: Vec<&str> = text.split(',').map(str::trim).collect();
+        for (direction, interval) in intervals.iter_mut().enumerate() {
+            let rate = match rates.get(direction).or_else(|| rates.first()) {
+                // The direction of an empty rate has none.
+                None | Some(&("" | "0")) => continue,
+                Some(rate) => size(rate),
+            };
+            let operation = if key == "rate" { block } else { 1 };
+            let time = u128::from(operation) * 1_000_000_000;
+            let time = rate.and_then(|rate| u64::try_from(time / u128::from(rate)).ok());
+            let help = "write a number, as 1000, or two for reads and writes";
+            *interval = Some(
+                time.ok_or_else(|| setting.wrong("this is no rate", help))?
+                    .max(1),
+            );
+        }
+    }
+    Ok(intervals)
 }
 
 /// The keys of steps that open files.

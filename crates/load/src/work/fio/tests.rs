@@ -87,6 +87,50 @@ fn a_job_does_the_operations_that_fio_does() {
 }
 
 #[test]
+fn rates_are_intervals_of_each_direction_and_includes_are_lines_of_their_section() {
+    let text = "[a]\nsize=1m\nrw=randrw\nrate_iops=1000,250\nnrfiles=2\n";
+    let translated = translate(text).unwrap();
+    for line in [
+        "do = \"read @f0 random 4096\", weight = 50, every = \"2ms\"",
+        "do = \"write @f1 random 4096\", weight = 50, every = \"8ms\"",
+    ] {
+        assert!(translated.contains(line), "{line}: {translated}");
+    }
+    let rate = translate("[a]\nsize=1m\nrw=write\nbs=1m\nrate=4m\n").unwrap();
+    assert!(rate.contains("every = \"250ms\""), "{rate}");
+    for (wrong, message) in [
+        ("rate=x", "this is no rate"),
+        ("rate=1m\nrate_iops=5", "the job has rate and rate_iops"),
+        ("verify=crc32c", "does not read what it wrote"),
+        ("rate_process=poisson", "it has no translation"),
+    ] {
+        let error = translate(&format!("[a]\nsize=1m\nrw=write\n{wrong}\n")).unwrap_err();
+        assert!(error.message.contains(message), "{}", error.message);
+    }
+    let mut read = |name: &str| match name {
+        "size.inc" => Ok("size=1m\ninclude more".to_owned()),
+        "more" => Ok("bs=8k # a comment".to_owned()),
+        "job.inc" => Ok("[b]\nsize=1m".to_owned()),
+        "loop" => Ok("include loop".to_owned()),
+        _ => Err("it does not exist".to_owned()),
+    };
+    let mut whole = |text: &str| with_includes(text, &mut read);
+    let text = "[a]\nrw=write\ninclude size.inc\n[b]\nrw=read\nsize=4m\n";
+    let expected = "[a]\nrw=write\nsize=1m\nbs=8k # a comment\n\n[b]\nrw=read\nsize=4m\n";
+    assert_eq!(whole(text).unwrap(), expected);
+    for (file, message) in [
+        ("job.inc", "job.inc has a section"),
+        ("none", "cannot read none: it does not exist"),
+        ("loop", "8 files include each other"),
+    ] {
+        let text = format!("[a]\n  include {file}\n");
+        let error = whole(&text).unwrap_err();
+        assert!(error.message.contains(message), "{}", error.message);
+        assert_eq!(&text[error.span], format!("include {file}"));
+    }
+}
+
+#[test]
 fn steps_are_those_of_the_job() {
     let text = "; a comment\n[global]\nsize=1m\ndirect=1\nioengine=libaio\niodepth=16\n\n\
                 [log file]\nrw=write\nbs=256k\nfdatasync=2\nthinktime=500\n\

@@ -14,7 +14,7 @@ pub use running::{AfterRecovery, GuestFailure};
 
 use super::{GuestLab, GuestLabError};
 use crate::explorer_messages::{Answer, Command};
-use fsdyno_crash::{Program, Trace, Tree, content};
+use fsdyno_crash::{Operation, Program, Trace, Tree, content};
 use fsdyno_model::{Bytes, Contender, ModelDisk, Nanos};
 use running::{NoReply, Reply, Running};
 use std::collections::BTreeSet;
@@ -108,6 +108,8 @@ pub struct ExplorerGuest<'a> {
     running: Option<Running>,
     /// Whether the guest has received a command.
     used: bool,
+    /// Whether the last performed program divides units of content, so that files are read exactly.
+    exact: bool,
     about: String,
 }
 
@@ -144,6 +146,7 @@ impl<'a> ExplorerGuest<'a> {
             kept: BTreeSet::new(),
             running: None,
             used: false,
+            exact: false,
             about: String::new(),
         };
         guest.running()?;
@@ -169,7 +172,7 @@ impl<'a> ExplorerGuest<'a> {
     fn make(&mut self) -> Result<(Tree, Vec<Base>), GuestLabError> {
         let devices = self.contender.layout.devices as usize;
         let contents = vec![Contents::of(self.empty.clone()); devices];
-        let reply = self.succeed(&Command::Prepare, contents)?;
+        let reply = self.succeed(&Command::Prepare, contents, false)?;
         match reply.answer {
             Answer::Prepared { tree } => Ok((tree, reply.bases)),
             answer => Err(unexpected(answer)),
@@ -181,7 +184,7 @@ impl<'a> ExplorerGuest<'a> {
         let (_, disks) = self.make()?;
         let contents = disks.into_iter().map(Contents::of).collect();
         let program = program.clone();
-        let reply = self.succeed(&Command::Perform { program }, contents)?;
+        let reply = self.succeed(&Command::Perform { program }, contents, false)?;
         match reply.answer {
             Answer::Performed { failed, .. } => Ok(Filled {
                 disks: reply.bases.into_iter().zip(reply.traces).collect(),
@@ -208,7 +211,19 @@ impl<'a> ExplorerGuest<'a> {
         program: &Program,
     ) -> Result<Performed, GuestLabError> {
         let program = program.clone();
-        self.recorded(prepared, &Command::Perform { program })
+        self.exact = program.divides_units();
+        self.recorded(prepared, &Command::Perform { program }, false)
+    }
+
+    /// Recovers a crash state, and performs the rest of its program; the first operation has this
+    /// number. Everything is recorded, from the first request of the recovery on.
+    pub fn perform_rest(
+        &mut self,
+        state: &Base,
+        (first, operations): (u32, &[Operation]),
+    ) -> Result<Performed, GuestLabError> {
+        let operations = operations.to_vec();
+        self.recorded(state, &Command::Continue { first, operations }, true)
     }
 
     /// Runs an application on the file system with these contents, in a new guest, after a command
@@ -225,12 +240,18 @@ impl<'a> ExplorerGuest<'a> {
             shell: command.to_owned(),
             frozen,
         };
-        self.recorded(prepared, &command)
+        self.recorded(prepared, &command, false)
     }
 
-    fn recorded(&mut self, prepared: &Base, command: &Command) -> Result<Performed, GuestLabError> {
+    /// Performs a command, and returns what was recorded: from its beginning, or since its setup.
+    fn recorded(
+        &mut self,
+        prepared: &Base,
+        command: &Command,
+        whole: bool,
+    ) -> Result<Performed, GuestLabError> {
         let contents = Contents::of(prepared.clone());
-        let reply = self.succeed(command, vec![contents])?;
+        let reply = self.succeed(command, vec![contents], whole)?;
         let Answer::Performed {
             failed,
             lines,
@@ -241,7 +262,7 @@ impl<'a> ExplorerGuest<'a> {
             return Err(unexpected(reply.answer));
         };
         Ok(Performed {
-            // Without a recording if its setup failed.
+            // None if its setup failed, or if everything was recorded.
             base: first(reply.bases).unwrap_or_else(|| prepared.clone()),
             trace: first(reply.traces).unwrap_or_default(),
             failed,
@@ -282,6 +303,7 @@ impl<'a> ExplorerGuest<'a> {
             trial: options.trial,
             kept: self.kept.clone(),
             check: options.check,
+            exact: self.exact,
         };
         let stop = self.lab.stop.clone();
         let running = self.running()?;
@@ -330,13 +352,14 @@ impl<'a> ExplorerGuest<'a> {
         &mut self,
         command: &Command,
         contents: Vec<Contents>,
+        records: bool,
     ) -> Result<Reply, GuestLabError> {
         if self.used {
             self.running = None;
         }
         let stop = self.lab.stop.clone();
         let running = self.running()?;
-        let reply = running.command(command, contents, false, &stop);
+        let reply = running.command(command, contents, records, &stop);
         if reply.is_err() {
             self.running = None;
         }

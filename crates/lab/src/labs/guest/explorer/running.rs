@@ -269,7 +269,10 @@ impl Running {
         records: bool,
         stop: &CancelToken,
     ) -> Result<Reply, NoReply> {
-        let instant = !matches!(command, Command::Perform { .. } | Command::Execute { .. });
+        let instant = !matches!(
+            command,
+            Command::Perform { .. } | Command::Continue { .. } | Command::Execute { .. }
+        );
         let order = QueuedCommand {
             command: serde_json::to_vec(command).unwrap_or_default(),
             contents,

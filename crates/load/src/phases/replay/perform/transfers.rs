@@ -91,6 +91,12 @@ impl Call<'_, '_> {
                 ..
             } => self.clone_range(*from_offset, *to_offset, *length),
             Action::ReadDirectory { length, .. } => self.list(*length),
+            Action::GetFlags { extended, .. } => {
+                calls::flags(self.handle(0)?, *extended).map(|_| Some(0))
+            }
+            Action::SetFlags {
+                flags, extended, ..
+            } => calls::set_flags(self.handle(0)?, *flags, *extended).map(Some),
             other => self.on_mapping(other),
         }
     }
