@@ -1,7 +1,13 @@
 //! Reads the profile that the lab kernel wrote: `data/cpu_profile.c`.
 
+mod place;
+
+pub use place::{KernelPlace, PlaceTables};
+
 use crate::kernels::symbols::Symbols;
-use fsdyno_model::profile::{CallPath, PathWork, Profile};
+use fsdyno_model::profile::{
+    CallPath, Content, Operation, PathRequests, PathWork, Profile, RequestSum,
+};
 use std::collections::HashMap;
 use std::fs;
 use std::io;
@@ -42,6 +48,9 @@ const WAY_IN: [&str; 5] = [
 /// The scheduler. A process sleeps where it is called, and not where it ends.
 const SCHEDULER: [&str; 2] = ["schedule", "__schedule"];
 
+/// The function of the block layer that takes each request which needs a flush (`block/blk-flush.c`).
+const FLUSH: &str = "blk_insert_flush";
+
 /// One profile for each time that the kernel counted, in order.
 pub fn read(path: &Path, symbols: &Symbols) -> Result<Vec<Profile>, ProfileError> {
     let bytes = fs::read(path).map_err(|cause| ProfileError::Read {
@@ -70,26 +79,23 @@ fn segment(rest: &mut Rest<'_>, symbols: &Symbols) -> Result<Profile, ProfileErr
     }
     let paths = rest.take(paths, PATH)?;
     let entries = rest.take(entries, ENTRY)?;
-    let mut tree = Tree {
-        symbols,
-        functions: HashMap::new(),
-        children: HashMap::new(),
-        // Of each path of the kernel, for each executor.
-        known: HashMap::new(),
-        profile: Profile {
-            lost,
-            ..Profile::default()
-        },
-    };
+    let mut tree = Tree::new(symbols);
+    tree.profile.lost = lost;
     let paths: Vec<(u32, u32)> = paths
         .chunks_exact(PATH)
         .map(|path| (word(path, 0), word(path, 4)))
         .collect();
+    let is_flush = |block: &u64| symbols.function(*block) == FLUSH;
+    let blocks = entries.chunks_exact(ENTRY).map(|entry| number(entry, 8));
+    // The first block of the function is executed once in each call.
+    let flush = blocks.filter(is_flush).min();
     for entry in entries.chunks_exact(ENTRY) {
+        let is_flush_call = flush == Some(number(entry, 8));
         let own = PathWork {
             blocks: number(entry, 16),
             bytes: (0..REQUESTS).map(|unit| number(entry, 24 + unit * 8)).sum(),
             requests: number(entry, 24 + REQUESTS * 8),
+            flush_calls: if is_flush_call { number(entry, 16) } else { 0 },
             sleeps: number(entry, 24 + UNITS * 8),
             slept_ns: number(entry, 24 + UNITS * 8 + 8),
             ..PathWork::default()
@@ -125,6 +131,33 @@ fn segment(rest: &mut Rest<'_>, symbols: &Symbols) -> Result<Profile, ProfileErr
     Ok(tree.profile)
 }
 
+/// Requests of one kind.
+pub type KindSum = (Operation, Option<Content>, RequestSum);
+
+/// Who executes where nothing is counted.
+const NOT_COUNTED: &str = "not counted";
+
+/// A profile with nothing but these requests, each with the place from which it was submitted; none where
+/// the kernel counted nothing.
+pub fn of_requests(
+    requests: impl IntoIterator<Item = (Option<KernelPlace>, KindSum)>,
+    symbols: &Symbols,
+) -> Profile {
+    let mut tree = Tree::new(symbols);
+    let mut all = Vec::new();
+    for (place, (operation, content, sum)) in requests {
+        let path = tree.path_of(place.as_ref());
+        all.push(PathRequests {
+            path,
+            operation,
+            content,
+            sum,
+        });
+    }
+    tree.profile.requests = Some(all);
+    tree.profile
+}
+
 /// The name of a function and its source file; the latter is empty if it is not known.
 type Place<'a> = (&'a str, &'a str);
 
@@ -134,11 +167,46 @@ struct Tree<'a> {
     /// By name and source file.
     functions: HashMap<Place<'a>, usize>,
     children: HashMap<(Option<usize>, usize), usize>,
+    /// Of each path of the kernel, for each executor.
     known: HashMap<(u32, u32), usize>,
     profile: Profile,
 }
 
 impl<'a> Tree<'a> {
+    fn new(symbols: &'a Symbols) -> Self {
+        Self {
+            symbols,
+            functions: HashMap::new(),
+            children: HashMap::new(),
+            known: HashMap::new(),
+            profile: Profile::default(),
+        }
+    }
+
+    fn path_of(&mut self, place: Option<&KernelPlace>) -> usize {
+        let executor = place.and_then(|place| Profile::EXECUTORS.get(place.executor as usize));
+        let mut at = self.child(None, (executor.unwrap_or(&NOT_COUNTED), ""));
+        if let Some(place) = place {
+            let calls = place.returns_to.iter();
+            for returns_to in calls {
+                at = self.returned_to(at, *returns_to);
+            }
+            at = self.child(Some(at), self.place(place.block));
+        }
+        at
+    }
+
+    /// The function below `at` to which a call returns.
+    fn returned_to(&mut self, at: usize, returns_to: u32) -> usize {
+        // The address after a call may be that of the next function.
+        let place = self.place(u64::from(returns_to).saturating_sub(1));
+        // The first frame of a stack returns to nothing.
+        if place.0.is_empty() || WAY_IN.contains(&place.0) {
+            return at;
+        }
+        self.child(Some(at), place)
+    }
+
     fn place(&self, address: u64) -> Place<'a> {
         (self.symbols.function(address), self.symbols.source(address))
     }
@@ -169,12 +237,7 @@ impl<'a> Tree<'a> {
             next = caller;
         };
         while let Some((path, returns_to)) = unknown.pop() {
-            // The address after a call may be that of the next function.
-            let place = self.place(u64::from(returns_to).saturating_sub(1));
-            // The first frame of a stack returns to nothing.
-            if !place.0.is_empty() && !WAY_IN.contains(&place.0) {
-                at = self.child(Some(at), place);
-            }
+            at = self.returned_to(at, returns_to);
             self.known.insert((executor.0, path), at);
         }
         Some(at)
@@ -370,6 +433,48 @@ mod tests {
         // A path that is its own caller.
         let circle = segment_of(&[(0, 0), (1, 0x1010)], &[(1, 0, 0x3004, 1)]);
         assert!(parse(&circle, &symbols()).is_err());
+    }
+
+    #[test]
+    fn requests_are_of_the_paths_that_the_profile_has() {
+        let place = |executor, returns_to: &[u32], block| KernelPlace {
+            executor,
+            returns_to: returns_to.into(),
+            block,
+        };
+        let sum = |requests| RequestSum {
+            requests,
+            bytes: 4096 * requests,
+            seeks: 1,
+        };
+        let write = |requests| (Operation::Write, Some(Content::Journal), sum(requests));
+        let requests = [
+            (Some(place(0, &[0x1010, 0x2100], 0x3004)), write(3)),
+            (Some(place(0, &[0x1010, 0x2100], 0x3050)), write(2)),
+            (None, write(1)),
+        ];
+        let requests = of_requests(requests, &symbols());
+        requests.check().unwrap();
+        let of = |profile: &Profile, at: usize| {
+            let callers = std::iter::successors(Some(at), |at| profile.paths[*at].caller);
+            let names = callers.map(|at| profile.functions[profile.paths[at].function].clone());
+            names.collect::<Vec<_>>()
+        };
+        let counted = requests.requests.iter().flatten();
+        let counted: Vec<_> = counted
+            .map(|one| (of(&requests, one.path), one.sum.requests))
+            .collect();
+        let unlink = ["ext4_unlink", "vfs_unlink", "processes"].map(str::to_owned);
+        assert_eq!(
+            counted,
+            [
+                (unlink.to_vec(), 3),
+                (unlink.to_vec(), 2),
+                (vec!["not counted".to_owned()], 1)
+            ]
+        );
+        let profile = parse(&whole(), &symbols()).unwrap().remove(0);
+        assert_eq!(of(&profile, 2), unlink);
     }
 
     #[test]

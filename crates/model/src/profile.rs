@@ -19,6 +19,9 @@ pub struct Profile {
     pub sources: Vec<String>,
     /// Call paths; a caller is before what it calls.
     pub paths: Vec<CallPath>,
+    /// The requests to model disks, by the path that submitted them; none if they are not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requests: Option<Vec<PathRequests>>,
     /// Blocks or samples for which there was no room: they are in no path.
     pub lost: u64,
     /// How it was sampled, on the host; none for an exact profile.
@@ -61,8 +64,63 @@ pub struct CallPath {
     pub own: PathWork,
 }
 
+/// Requests of one kind to model disks.
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+pub struct PathRequests {
+    /// The index of the path that submitted them.
+    pub path: usize,
+    /// What they do.
+    pub operation: Operation,
+    /// What the first block of each holds; none if the recipe of the file system cannot tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content: Option<Content>,
+    /// How many there are.
+    pub sum: RequestSum,
+}
+
 fn is_nothing(work: &PathWork) -> bool {
     *work == PathWork::default()
+}
+
+/// What a request does.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, JsonSchema, Serialize, Deserialize,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Operation {
+    /// Reads blocks.
+    Read,
+    /// Writes blocks, also zeros.
+    Write,
+    /// Frees blocks.
+    Discard,
+    /// Writes the cache of the disk to its medium.
+    Flush,
+}
+
+/// What a file system keeps in the blocks of a request.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, JsonSchema, Serialize, Deserialize,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Content {
+    /// Data of files, or blocks that the recipe does not recognise.
+    Data,
+    /// The journal or log.
+    Journal,
+    /// Everything else that describes files and free space.
+    Metadata,
+}
+
+/// Requests, their bytes, and how many did not begin where the one before them ended.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+pub struct RequestSum {
+    /// The number of requests.
+    pub requests: u64,
+    /// The bytes of their extents.
+    pub bytes: u64,
+    /// Reads and writes that do not begin where the one before them ended.
+    pub seeks: u64,
 }
 
 /// What a path did.
@@ -81,6 +139,10 @@ pub struct PathWork {
     /// Requests to disks.
     #[serde(skip_serializing_if = "is_zero")]
     pub requests: u64,
+    /// Calls that give the block layer a request which needs a flush before it or after it
+    /// (`REQ_PREFLUSH`, `REQ_FUA`). Its worker submits that flush.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub flush_calls: u64,
     /// How often it slept.
     #[serde(skip_serializing_if = "is_zero")]
     pub sleeps: u64,
@@ -160,7 +222,24 @@ impl Profile {
             };
             depths.push(depth);
         }
+        let of_requests = self.requests.iter().flatten();
+        for one in of_requests {
+            if one.path >= self.paths.len() {
+                return Err(format!(
+                    "profile: requests of call path {}, which is not there",
+                    one.path
+                ));
+            }
+        }
         Ok(())
+    }
+}
+
+impl AddAssign for RequestSum {
+    fn add_assign(&mut self, other: Self) {
+        self.requests += other.requests;
+        self.bytes += other.bytes;
+        self.seeks += other.seeks;
     }
 }
 
@@ -170,6 +249,7 @@ impl AddAssign for PathWork {
         self.samples += other.samples;
         self.bytes += other.bytes;
         self.requests += other.requests;
+        self.flush_calls += other.flush_calls;
         self.sleeps += other.sleeps;
         self.slept_ns += other.slept_ns;
     }

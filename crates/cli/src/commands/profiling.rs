@@ -4,7 +4,7 @@
 use super::run::assembled;
 use crate::exit::CliError;
 use crate::output;
-use fsdyno_lab::{Lab as _, Profiles};
+use fsdyno_lab::{CellProfile, Lab as _, Profiles};
 use fsdyno_model::profile::Profile;
 use fsdyno_model::{CancelToken, CellRecord, Outcome, Plan, ResultSet};
 use fsdyno_report::functions::sampled::SampledFunctions;
@@ -108,8 +108,15 @@ fn profile(
     store: &Path,
     stop: &CancelToken,
 ) -> Result<Profile, CliError> {
-    let (record, parts) = repeat((set, one), stop)?;
-    let profile = one.profile(&record.samples, &parts);
+    let (record, repeated) = repeat((set, one), stop)?;
+    let CellProfile { parts, requests } = repeated;
+    if let Err(why) = &requests {
+        output::note(format_args!(
+            "fsdyno: the requests of {} are not known by function: {why}",
+            one.label
+        ));
+    }
+    let profile = one.profile(&record.samples, &parts, requests.as_ref().ok());
     let profile = profile.map_err(CliError::failure)?;
     let cell = one.record.cell.index;
     let stored = Store::open(store)
@@ -127,7 +134,7 @@ fn profile(
 fn repeat(
     (set, one): (&ResultSet, &Repeated<'_>),
     stop: &CancelToken,
-) -> Result<(CellRecord, Vec<Profile>), CliError> {
+) -> Result<(CellRecord, CellProfile), CliError> {
     // The block traces of the run stay as they are.
     let plan = &Plan {
         disk_trace: None,
@@ -151,6 +158,6 @@ fn repeat(
         )));
     }
     let mut profiles = profiles.lock().unwrap_or_else(PoisonError::into_inner);
-    let profiles = profiles.remove(&record.cell.index).unwrap_or_default();
-    Ok((record, profiles))
+    let profile = profiles.remove(&record.cell.index).unwrap_or_default();
+    Ok((record, profile))
 }

@@ -354,6 +354,98 @@ fn the_functions_that_carry_a_difference_are_named_and_the_same_in_every_repeat(
 }
 
 #[test]
+fn the_function_that_asks_for_more_flushes_is_named_and_all_requests_are_of_functions() {
+    let test = "the_function_that_asks_for_more_flushes_is_named_and_all_requests_are_of_functions";
+    let Some(kernel) = lab_kernel(test).filter(|_| have(&["mkfs.ext4"], test)) else {
+        return;
+    };
+    let home = Home::new();
+    let contenders = ["ext4", "ext4:nobarrier"];
+    let (kernel_file, work) = (
+        kernel.display().to_string(),
+        home.work().display().to_string(),
+    );
+    let fs = contenders.join(",");
+    let run = [
+        "run",
+        "--disk",
+        "nvme",
+        "--fs",
+        &fs,
+        "--repeats",
+        "1",
+        "--exec",
+        DURABLE,
+    ];
+    let place = [
+        "--work-dir",
+        &work,
+        "--on",
+        "loop:1G",
+        "--guest-kernel",
+        &kernel_file,
+    ];
+    let output = home.fsdyno(&[&run[..], &place].concat());
+    assert_eq!(output.code, Some(0), "{}", output.err);
+    let words = [
+        &["why", "last"][..],
+        &contenders,
+        &["--functions", "--json"],
+    ]
+    .concat();
+    let output = home.fsdyno(&words);
+    assert_eq!(output.code, Some(0), "{}", output.err);
+    let functions: Value = serde_json::from_str(&output.out).unwrap();
+    let all = functions["requests"].as_array().unwrap();
+    let sum = |side: usize, figure: &str, operation: &str| -> u64 {
+        let all = all.iter().filter(|one| one["operation"] == operation);
+        all.map(|one| one[figure][side].as_u64().unwrap()).sum()
+    };
+    // Exactly the requests that the model disk counted, without a profile.
+    let result = home.result("last");
+    for cell in result["cells"].as_array().unwrap() {
+        let side = usize::try_from(cell["cell"]["contender"].as_u64().unwrap()).unwrap();
+        let disk = &cell["samples"][0]["disks"][0];
+        let of = |kind: &str, figure: &str| -> u64 {
+            let parts = ["to_return", "to_durable"].into_iter();
+            parts
+                .map(|part| disk[part][kind][figure].as_u64().unwrap())
+                .sum()
+        };
+        for (kind, operation) in [("reads", "read"), ("writes", "write"), ("flushes", "flush")] {
+            assert_eq!(
+                sum(side, "requests", operation),
+                of(kind, "requests"),
+                "{kind}"
+            );
+            assert_eq!(sum(side, "bytes", operation), of(kind, "bytes"), "{kind}");
+        }
+        let seeks: u64 = ["to_return", "to_durable"]
+            .iter()
+            .map(|part| disk[part]["seeks"].as_u64().unwrap())
+            .sum();
+        assert_eq!(
+            sum(side, "seeks", "read") + sum(side, "seeks", "write"),
+            seeks
+        );
+    }
+    assert!(sum(0, "requests", "flush") > sum(1, "requests", "flush"));
+    let contents = |content: &str| all.iter().any(|one| one["content"] == content);
+    assert!(contents("data") && contents("journal"), "{all:?}");
+    if !kernel.with_file_name("source-files").exists() {
+        println!("SKIP lab kernel with a list of source files: {test}, functions");
+        return;
+    }
+    let most = &functions["flush_calls"][0];
+    assert_eq!(
+        most["path"][0], "journal_submit_commit_record",
+        "{functions}"
+    );
+    assert!(most["calls"][0].as_u64() >= Some(60), "{most}");
+    assert_eq!(most["calls"][1], 0, "{most}");
+}
+
+#[test]
 fn samples_of_the_host_show_the_call_path_in_which_a_contender_spends_its_time() {
     let test = "samples_of_the_host_show_the_call_path_in_which_a_contender_spends_its_time";
     if !root_and(&["mkfs.ext4", "dd"], test) {

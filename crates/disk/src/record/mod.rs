@@ -211,7 +211,7 @@ impl Recorder {
 
 impl Kind {
     /// Whether the request transfers data of an extent of sectors.
-    pub(crate) fn moves(self) -> bool {
+    pub fn moves(self) -> bool {
         matches!(self, Self::Read | Self::Write | Self::WriteZeroes)
     }
 }

@@ -103,9 +103,20 @@ pub(crate) struct DiskBuilder {
     faults: Option<FaultPlan>,
     /// The random number of the places of its disks; none at the start of each device.
     placement: Option<u64>,
+    /// Whether its file has a write from its submission on.
+    at_submission: bool,
 }
 
 impl DiskBuilder {
+    /// The same builder of disks whose files have each write from its submission on. Their times are the
+    /// same.
+    pub(crate) fn with_contents_at_submission(self) -> Self {
+        Self {
+            at_submission: true,
+            ..self
+        }
+    }
+
     /// The same builder of disks at random places.
     pub(crate) fn placed(self, placement: Option<u64>) -> Self {
         Self { placement, ..self }
@@ -128,6 +139,7 @@ impl DiskBuilder {
             profile,
             faults,
             placement: None,
+            at_submission: false,
         })
     }
 
@@ -174,6 +186,11 @@ impl DiskBuilder {
             None => Faults::none(),
         };
         let disk = Disk::new(&self.profile, Some(size), contents, faults);
+        let disk = if self.at_submission {
+            disk.with_contents_at_submission()
+        } else {
+            disk
+        };
         match self.placement {
             Some(random) => disk.placed(Seed::new(random).at(number as u64).value()),
             None => disk,

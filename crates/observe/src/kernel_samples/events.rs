@@ -1,12 +1,21 @@
 //! What the kernel wrote into the rings, with its time.
 
+use super::code::{MappedFile, Mapping};
 use perf_event::data::endian::Native;
 use perf_event::data::parse::{ParseConfig, ParseResult, Parser};
-use perf_event::data::{Comm, Fork, Lost, LostSamples, RecordMetadata, Sample, Throttle, Visitor};
+use perf_event::data::{
+    Comm, Fork, Lost, LostSamples, Mmap2, RecordMetadata, Sample, Throttle, Visitor,
+};
 
 /// Larger numbers in a stack are marks of its parts, and no addresses
 /// (`include/uapi/linux/perf_event.h`, `PERF_CONTEXT_MAX`).
 const MARKS: u64 = u64::MAX - 4095;
+
+/// The mark of addresses of a program (`PERF_CONTEXT_USER`).
+const USER: u64 = 0_u64.wrapping_sub(512);
+
+/// The flag of a name that a process gets because it executes a program (`PERF_RECORD_MISC_COMM_EXEC`).
+const EXECUTES: u16 = 1 << 13;
 
 /// Bytes of the header of a record.
 const HEADER: usize = 8;
@@ -30,12 +39,19 @@ pub enum What {
     Name {
         process: u32,
         name: String,
+        executes: bool,
     },
-    /// A thread is at work, in these functions of the kernel: the last called one first.
+    /// A process maps a file with code.
+    Maps {
+        process: u32,
+        mapping: Mapping,
+    },
+    /// A thread is at work, in these functions of the kernel and of its program: the last called one first.
     Sample {
         process: u32,
         thread: u32,
-        addresses: Box<[u64]>,
+        kernel: Box<[u64]>,
+        user: Box<[u64]>,
     },
     /// So many records found no place.
     Lost(u64),
@@ -57,10 +73,14 @@ pub fn event(
     record.extend(flags.to_ne_bytes());
     record.extend(size.to_ne_bytes());
     record.extend(body);
-    Parser::new(&record[..], config).parse_record(Events)
+    Parser::new(&record[..], config).parse_record(Events {
+        executes: flags & EXECUTES != 0,
+    })
 }
 
-struct Events;
+struct Events {
+    executes: bool,
+}
 
 impl<'a> Visitor<'a> for Events {
     type Output = Option<Event>;
@@ -83,17 +103,38 @@ impl<'a> Visitor<'a> for Events {
         let what = What::Name {
             process: record.pid,
             name: name.trim_end_matches('\0').to_owned(),
+            executes: self.executes,
         };
         let at = metadata.sample_id().time()?;
         (record.pid == record.tid).then_some(Event { at, what })
     }
 
+    fn visit_mmap2(self, record: Mmap2<'a>, metadata: RecordMetadata) -> Self::Output {
+        let at = metadata.sample_id().time()?;
+        let mapping = Mapping {
+            from: record.addr,
+            until: record.addr.saturating_add(record.len),
+            offset: record.pgoff,
+            file: MappedFile {
+                path: String::from_utf8_lossy(&record.filename).into_owned(),
+                inode: record.ino().unwrap_or_default(),
+            },
+        };
+        let process = record.pid;
+        let what = What::Maps { process, mapping };
+        Some(Event { at, what })
+    }
+
     fn visit_sample(self, record: Sample<'a>, _: RecordMetadata) -> Self::Output {
-        let stack = record.callchain().unwrap_or_default().iter();
+        let stack = record.callchain().unwrap_or_default();
+        let user = stack.iter().position(|address| *address == USER);
+        let (kernel, user) = stack.split_at(user.unwrap_or(stack.len()));
+        let addresses = |part: &[u64]| part.iter().copied().filter(|one| *one < MARKS).collect();
         let what = What::Sample {
             process: record.pid()?,
             thread: record.tid()?,
-            addresses: stack.copied().filter(|address| *address < MARKS).collect(),
+            kernel: addresses(kernel),
+            user: addresses(user),
         };
         let at = record.time()?;
         Some(Event { at, what })

@@ -1,14 +1,17 @@
-//! Samples the call stacks of this machine's kernel by the clock of each processor
-//! (`perf_event_open(2)`), in the processes of a phase and in kernel threads.
+//! Samples the call stacks of this machine's kernel and of programs by the clock of each processor
+//! (`perf_event_open(2)`), in the processes of a phase and in kernel threads. A stack of the kernel begins
+//! with the system call; one of a program is that of its own code.
 //!
 //! The clock is the software clock `cpu-clock`, so each sample is the same time. Its interrupt waits
 //! where the kernel has disabled interrupts: such work is attributed to the function that enables them.
 
+mod code;
 mod events;
 mod processes;
 mod symbols;
 mod tally;
 
+use code::Mappings;
 use fsdyno_model::Nanos;
 use fsdyno_model::profile::{Profile, Sampling};
 use perf_event::data::endian::Native;
@@ -124,13 +127,12 @@ fn sampler(processor: usize) -> Builder<'static> {
         .sample(SampleFlag::TID | SampleFlag::TIME | SampleFlag::CALLCHAIN | SampleFlag::WEIGHT)
         .sample_id_all(true)
         .clockid(Clock::MONOTONIC)
-        .exclude_callchain_user(true)
         // Nobody waits for a ring.
         .wakeup_watermark(RING);
     builder
 }
 
-/// New processes on a processor, and their names.
+/// New processes on a processor, their names, and the files of which they execute code.
 fn new_processes(processor: usize) -> Builder<'static> {
     let mut builder = Builder::new(Software::DUMMY);
     builder
@@ -140,6 +142,9 @@ fn new_processes(processor: usize) -> Builder<'static> {
         .exclude_hv(false)
         .task(true)
         .comm(true)
+        .comm_exec(true)
+        .mmap(true)
+        .mmap2(true)
         .sample(SampleFlag::TIME)
         .sample_id_all(true)
         .clockid(Clock::MONOTONIC)
@@ -165,10 +170,12 @@ impl KernelSampler {
         // After the rings: a process that begins meanwhile is in both.
         let known = Processes::read(process::id())
             .map_err(|error| format!("cannot list the processes of /proc: {error}"))?;
+        let mut code = Mappings::default();
+        known.of_phase().for_each(|process| code.read(process));
         let rings = Arc::new(Mutex::new(Rings {
             processes,
             samples,
-            tally: Tally::new(known),
+            tally: Tally::new(known, code),
         }));
         let (stop, stopped) = mpsc::sync_channel(0);
         let of_thread = Arc::clone(&rings);
@@ -350,6 +357,17 @@ mod tests {
             .map(|path| &profile.functions[path.function]);
         let names: Vec<&String> = names.collect();
         assert!(names.contains(&&"user code of sh".to_owned()), "{names:?}");
+        // The shell is in a file, with or without symbols of it.
+        let is_in_shell = |path: &&CallPath| {
+            let caller = path.caller.map(|caller| &profile.paths[caller]);
+            caller.is_some_and(|caller| profile.functions[caller.function] == "user code of sh")
+        };
+        let shell = profile.paths.iter().filter(is_in_shell);
+        let shell: Vec<&String> = shell
+            .map(|path| &profile.functions[path.function])
+            .collect();
+        let is_place = |name: &&String| name.contains("+0x") || name.ends_with(')');
+        assert!(!shell.is_empty() && shell.iter().all(is_place), "{shell:?}");
         let [_, count] = profile.of_function(READS, |work| work.samples);
         let counted = count as f64 / f64::from(HERTZ);
         // A virtual machine that is paused has fewer samples.

@@ -82,6 +82,15 @@ impl Processes {
         self.kinds.get(&process).copied().unwrap_or(Kind::Other)
     }
 
+    /// The processes of the phase that are known now.
+    pub fn of_phase(&self) -> impl Iterator<Item = u32> {
+        let of_phase = self
+            .kinds
+            .iter()
+            .filter(|(_, kind)| **kind == Kind::OfPhase);
+        of_phase.map(|(process, _)| *process)
+    }
+
     /// The name of a process; empty if it is not known.
     pub fn name_of(&self, process: u32) -> &str {
         self.names.get(&process).map_or("", String::as_str)

@@ -1,6 +1,7 @@
 //! Counts samples by call stack, and makes a profile of them.
 
 use super::HERTZ;
+use super::code::{Code, Mappings, Names};
 use super::events::{Event, What};
 use super::processes::{Kind, Processes};
 use super::symbols::Symbols;
@@ -42,6 +43,7 @@ pub struct Tally {
     /// Events that were read, and are not counted yet.
     pub read: Vec<Event>,
     processes: Processes,
+    code: Mappings,
     stacks: HashMap<Stack, u64>,
     /// Samples of programs that are not of the phase.
     others: u64,
@@ -58,7 +60,10 @@ pub struct Tally {
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Stack {
     executor: Executor,
+    /// In the kernel.
     addresses: Box<[u64]>,
+    /// In the program, outside of the kernel.
+    code: Box<[Code]>,
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -72,10 +77,11 @@ enum Executor {
 }
 
 impl Tally {
-    pub fn new(processes: Processes) -> Self {
+    pub fn new(processes: Processes, code: Mappings) -> Self {
         Self {
             read: Vec::new(),
             processes,
+            code,
             stacks: HashMap::new(),
             others: 0,
             of_profiler: 0,
@@ -99,8 +105,25 @@ impl Tally {
 
     fn add(&mut self, event: Event) {
         match event.what {
-            What::Begins { process, parent } => self.processes.begin(process, parent),
-            What::Name { process, name } => self.processes.name(process, name),
+            What::Begins { process, parent } => {
+                self.processes.begin(process, parent);
+                self.code.begin(process, parent);
+            }
+            What::Name {
+                process,
+                name,
+                executes,
+            } => {
+                self.processes.name(process, name);
+                if executes {
+                    self.code.execute(process);
+                }
+            }
+            What::Maps { process, mapping } => {
+                if self.processes.kind(process) == Kind::OfPhase {
+                    self.code.map(process, mapping);
+                }
+            }
             What::Lost(records) => self.lost += records,
             What::Throttled(ring) => {
                 self.throttled.insert(ring, event.at);
@@ -115,12 +138,13 @@ impl Tally {
             What::Sample {
                 process,
                 thread,
-                addresses,
-            } => self.sample(process, thread, addresses),
+                kernel,
+                user,
+            } => self.sample((process, thread), kernel, &user),
         }
     }
 
-    fn sample(&mut self, process: u32, thread: u32, addresses: Box<[u64]>) {
+    fn sample(&mut self, (process, thread): (u32, u32), addresses: Box<[u64]>, user: &[u64]) {
         if thread == self.profiler {
             self.of_profiler += 1;
             return;
@@ -137,9 +161,14 @@ impl Tally {
                 return;
             }
         };
+        let code = match executor {
+            Executor::UserCode(_) => self.code.code(process, user),
+            _ => Box::default(),
+        };
         let stack = Stack {
             executor,
             addresses,
+            code,
         };
         *self.stacks.entry(stack).or_default() += 1;
     }
@@ -148,8 +177,9 @@ impl Tally {
     pub fn profile(&self, symbols: &Symbols) -> Profile {
         // Equal samples give an equal profile.
         let mut sums: BTreeMap<Vec<String>, u64> = BTreeMap::new();
+        let mut names = Names::of(&self.code);
         for (stack, samples) in &self.stacks {
-            if let Some(path) = path(stack, symbols) {
+            if let Some(path) = path(stack, symbols, &mut names) {
                 *sums.entry(path).or_default() += samples;
             }
         }
@@ -169,7 +199,7 @@ impl Tally {
 }
 
 /// The names of a call path, from who executes. None for an idle processor.
-fn path(stack: &Stack, symbols: &Symbols) -> Option<Vec<String>> {
+fn path(stack: &Stack, symbols: &Symbols, code: &mut Names<'_>) -> Option<Vec<String>> {
     let addresses = stack.addresses.iter().enumerate();
     // An address of a caller is that after its call, which may be of the next function.
     let names = addresses.map(|(at, address)| symbols.name(address - u64::from(at > 0)));
@@ -183,10 +213,9 @@ fn path(stack: &Stack, symbols: &Symbols) -> Option<Vec<String>> {
         (None, Executor::Process) => (processes, &names[..]),
         (None, Executor::UserCode(program)) => {
             let program = program.replace(|c: char| c.is_control() || c == ';', "?");
-            return Some(vec![
-                processes.to_owned(),
-                format!("user code of {program}"),
-            ]);
+            let path = [processes.to_owned(), format!("user code of {program}")];
+            let called = code.path(&stack.code).into_iter().rev();
+            return Some(path.into_iter().chain(called).collect());
         }
     };
     let work = names.iter().filter(|name| !WAY_IN.contains(*name));
@@ -240,6 +269,7 @@ mod tests {
     const SAMPLE: u32 = 9;
     const FORK: u32 = 7;
     const COMM: u32 = 3;
+    const MMAP2: u32 = 10;
     const LOST: u32 = 2;
 
     const SYMBOLS: &str = "\
@@ -270,7 +300,7 @@ mod tests {
 
     fn add(tally: &mut Tally, (kind, body): &Written) {
         let attributes = match *kind {
-            FORK | COMM => *new_processes(0).attrs(),
+            FORK | COMM | MMAP2 => *new_processes(0).attrs(),
             _ => *sampler(0).attrs(),
         };
         let config = ParseConfig::from(attributes);
@@ -297,7 +327,8 @@ mod tests {
 
     #[test]
     fn samples_are_counted_by_who_executes_and_by_call_path() {
-        let mut tally = Tally::new(Processes::of(40, vec![(40, 1, "fsdyno".to_owned())]));
+        let known = Processes::of(40, vec![(40, 1, "fsdyno".to_owned())]);
+        let mut tally = Tally::new(known, Mappings::default());
         tally.profiler = 44;
         let word = |number: u32| number.to_ne_bytes();
         let written = WRITTEN.to_ne_bytes();
@@ -316,7 +347,17 @@ mod tests {
         let unlink = [kernel, 0x3004, 0x3000, 0x1010];
         add(&mut tally, &sample(41, 41, &unlink));
         add(&mut tally, &sample(40, 43, &unlink));
-        add(&mut tally, &sample(41, 41, &[]));
+        // The program has code of a file that is not there; the second caller is in no file.
+        let user = (-512_i64).cast_unsigned();
+        let ids = [word(41), word(41)].concat();
+        let range = [0x5000_u64, 0x1000, 0x2000].map(u64::to_ne_bytes).concat();
+        let inode = [[0; 8], 7_u64.to_ne_bytes(), [0; 8], [0; 8]].concat();
+        let mapped = [&ids[..], &range, &inode, b"/nowhere/a;b\0\0\0\0", &named].concat();
+        add(&mut tally, &record(MMAP2, &[&mapped]));
+        add(
+            &mut tally,
+            &sample(41, 41, &[user, 0x5010, 0x5020, 0x9000, 0x5030]),
+        );
         add(&mut tally, &sample(30, 30, &[kernel, 0x7001, 0x6001]));
         let interrupted = [kernel, 0x5001, 0x4001, 0x3010, 0x2001];
         add(&mut tally, &sample(41, 41, &interrupted));
@@ -337,7 +378,7 @@ mod tests {
         let expected = [
             ("interrupts;asm_sysvec_call;handle_softirqs", 2),
             ("kernel threads;worker", 1),
-            ("processes;user code of cp", 1),
+            ("processes;user code of cp;a?b+0x201f;a?b+0x2010", 1),
             ("processes;vfs_unlink;a_unlink", 2),
         ];
         assert_eq!(paths(&profile), expected.map(|(a, b)| (a.to_owned(), b)));
@@ -349,7 +390,7 @@ mod tests {
 
     #[test]
     fn the_time_in_which_a_processor_was_throttled_is_lost() {
-        let mut tally = Tally::new(Processes::default());
+        let mut tally = Tally::new(Processes::default(), Mappings::default());
         let throttle = |kind: u32, time: u64| {
             let body = [time, 5, 5].map(u64::to_ne_bytes).concat();
             record(kind, &[&body, &[0; 8], &time.to_ne_bytes()])
@@ -365,9 +406,11 @@ mod tests {
         let stack = Stack {
             executor: Executor::UserCode("a;b\n".to_owned()),
             addresses: Box::default(),
+            code: Box::default(),
         };
+        let mappings = Mappings::default();
         let symbols = Symbols::parse(SYMBOLS).unwrap();
-        let path = path(&stack, &symbols).unwrap();
+        let path = path(&stack, &symbols, &mut Names::of(&mappings)).unwrap();
         assert_eq!(path[1], "user code of a?b?");
     }
 }

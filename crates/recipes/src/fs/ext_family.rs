@@ -206,6 +206,10 @@ impl Filesystem for Ext {
         super::ext_roles::roles(read)
     }
 
+    fn is_metadata(&self, block: &[u8]) -> bool {
+        super::ext_roles::is_metadata(block)
+    }
+
     fn make(&self, contender: &Contender, devices: &[String]) -> Vec<Step> {
         make(self.0.mkfs[0], contender, devices)
     }

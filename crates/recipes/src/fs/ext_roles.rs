@@ -15,6 +15,7 @@ const MAGIC: u64 = 0xef53;
 const JOURNAL_MAGIC: u64 = 0xc03b_3998;
 const COMMIT_BLOCK: u64 = 2;
 const EXTENT_MAGIC: u64 = 0xf30a;
+const ATTRIBUTES_MAGIC: u64 = 0xea02_0000;
 /// The inode has extents.
 const EXTENTS: u64 = 0x8_0000;
 /// Block numbers have 64 bits.
@@ -126,6 +127,26 @@ fn is_directory(bytes: &[u8]) -> bool {
         && bytes.get(6) == Some(&1)
         && bytes.get(8) == Some(&b'.')
         && bytes.get(20..22) == Some(b"..")
+}
+
+/// Whether a block is one of a directory, of a tree of extents, or of extended attributes. Indirect blocks
+/// have no mark.
+pub(super) fn is_metadata(block: &[u8]) -> bool {
+    let is_extents = le16(block, 0) == EXTENT_MAGIC && le16(block, 2) <= le16(block, 4);
+    is_extents || le32(block, 0) == ATTRIBUTES_MAGIC || are_entries(block)
+}
+
+/// Whether entries of a directory fill a block exactly.
+fn are_entries(block: &[u8]) -> bool {
+    let mut at = 0;
+    while at < block.len() {
+        let (length, name) = (le16(block, at + 4), le16(block, at + 6) & 0xff);
+        if length < 12 || length % 4 != 0 || name + 8 > length {
+            return false;
+        }
+        at += usize::try_from(length).unwrap_or(usize::MAX);
+    }
+    at == block.len() && at > 0
 }
 
 fn blocks_of(inode: &[u8], block: u64, read: ReadAt<'_>) -> BTreeSet<u64> {

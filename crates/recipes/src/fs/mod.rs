@@ -296,6 +296,11 @@ pub trait Filesystem: Sync {
         None
     }
 
+    /// Whether a block, whose role its place does not tell, has the structure of metadata.
+    fn is_metadata(&self, _block: &[u8]) -> bool {
+        false
+    }
+
     /// Prints the version of its mkfs.
     fn version(&self) -> Option<Step> {
         let facts = self.facts();

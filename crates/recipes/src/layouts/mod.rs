@@ -15,9 +15,12 @@ mod stripe;
 pub use md::Array;
 
 use crate::fs::{Filesystem, find as find_fs};
-use fsdyno_model::{Contender, FilesystemKind, Requirement};
+use crate::roles::{Roles, SECTOR};
+use fsdyno_model::profile::Content;
+use fsdyno_model::{BlockRole, Contender, FilesystemKind, Requirement};
 use std::ops::RangeInclusive;
 use std::path::Path;
+use std::sync::Arc;
 
 /// A layout of a contender's devices.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -112,10 +115,40 @@ pub fn may_scrub(contender: &Contender) -> bool {
 
 /// The first byte of the file system on a device of a contender; none if an array divides it among
 /// its devices.
-pub fn start(contender: &Contender, read: &mut dyn FnMut(u64, &mut [u8])) -> Option<u64> {
+fn start(contender: &Contender, read: &mut dyn FnMut(u64, &mut [u8])) -> Option<u64> {
     match below(contender) {
         Some(_) => md::copy_start(read),
         None => Some(0),
+    }
+}
+
+/// The roles of the blocks of a device of a contender; none if its recipe knows none, or if an array divides
+/// the file system among the devices.
+pub fn roles(contender: &Contender, read: &mut dyn FnMut(u64, &mut [u8])) -> Option<Roles> {
+    let start = start(contender, read)?;
+    let recipe = find_fs(&contender.filesystem)?;
+    let roles = recipe.roles(&mut |at, into: &mut [u8]| read(start + at, into))?;
+    let first = start / SECTOR;
+    Some(Arc::new(move |sector: u64, bytes: &[u8]| {
+        // What is before it is of the array.
+        sector
+            .checked_sub(first)
+            .map_or(BlockRole::Superblock, |sector| roles(sector, bytes))
+    }))
+}
+
+/// What the request that begins with this block has, by the roles of its device.
+pub fn content(contender: &Contender, roles: &Roles, sector: u64, block: &[u8]) -> Content {
+    match roles(sector, block) {
+        BlockRole::Journal | BlockRole::Commit => Content::Journal,
+        BlockRole::Data => {
+            let recipe = find_fs(&contender.filesystem);
+            match recipe.filter(|recipe| recipe.is_metadata(block)) {
+                Some(_) => Content::Metadata,
+                None => Content::Data,
+            }
+        }
+        _ => Content::Metadata,
     }
 }
 

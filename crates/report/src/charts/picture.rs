@@ -49,7 +49,7 @@ impl Picture {
     pub fn svg(&self, appearance: Appearance) -> String {
         match self {
             Self::Chart(chart) => svg::render(chart, appearance),
-            Self::Flame(flame) => svg::flame::render(flame, appearance),
+            Self::Flame(flame) => svg::flame::render_with_table(flame, appearance),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The profiles of two contenders, as a document.
 
-use super::{Function, Functions, Parting, flame};
+use super::{Function, Functions, Parting, flame, requests};
 use crate::document::{Audience, Block, Cell, Column, Document, Group, Label, Row, Section, Table};
 use crate::functions::flame::Measure;
 use crate::{Format, terms};
@@ -67,6 +67,19 @@ pub fn document(functions: &Functions, rows: usize) -> Document {
                 .blocks
                 .push(Section::new("", heading).with(table).into());
         }
+    }
+    if let Some(all) = functions.requests.as_ref().filter(|all| !all.is_empty()) {
+        let section = Section::new("", "Requests to disks, by function");
+        let table = requests::table(functions, all, rows);
+        document.blocks.push(section.with(table).into());
+    }
+    if !functions.flush_calls.is_empty() {
+        let heading =
+            "Requests that need a flush, by the function that gave them to the block layer";
+        let table = requests::flush_table(functions, rows);
+        document
+            .blocks
+            .push(Section::new("", heading).with(table).into());
     }
     if functions.functions.iter().any(differs) {
         let heading = "Functions by the difference of their own blocks";

@@ -47,7 +47,7 @@ impl Measure {
     fn names(self) -> [&'static str; 2] {
         match self {
             Self::Blocks => ["functions of the kernel", "blocks"],
-            Self::SampledTime => ["functions of the kernel, sampled", "us"],
+            Self::SampledTime => ["functions of the kernel and of programs, sampled", "us"],
             Self::Sleep => ["sleep of processes in the kernel", "ns"],
         }
     }

@@ -4,6 +4,7 @@
 pub mod document;
 pub mod firefox;
 pub mod flame;
+mod requests;
 pub mod sampled;
 mod stored;
 mod subsystems;
@@ -16,13 +17,13 @@ use crate::why::work::Unit;
 use crate::why::{Two, WhyError, median_sample, place};
 use flame::Measure;
 use fsdyno_model::names::hexadecimal;
-use fsdyno_model::profile::{PathWork, Profile};
+use fsdyno_model::profile::{Content, Operation, PathWork, Profile};
 use fsdyno_model::{CellRecord, KernelWork, Nanos, ResultSet, Sample};
 use schemars::JsonSchema;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
-use tree::Tree;
+use tree::{Tree, joined};
 
 /// Another build of fsdyno moves a few hundred blocks: the part by which a repeat may differ from what was
 /// measured. A profile shows where differences are that are larger.
@@ -71,6 +72,12 @@ pub struct Functions {
     pub sleeps: Vec<Parting>,
     /// All functions, the largest difference of their own blocks first.
     pub functions: Vec<Function>,
+    /// The requests to model disks by the function that submitted them, the largest difference first; none
+    /// if those of one are not known.
+    pub requests: Option<Vec<Submitted>>,
+    /// The functions that gave the block layer requests which need a flush before or after them, the largest
+    /// difference first. The worker of the block layer submits these flushes.
+    pub flush_calls: Vec<FlushCalls>,
     /// What both trees hold, for pictures.
     #[serde(skip)]
     pub calls: Calls,
@@ -139,6 +146,28 @@ pub struct Function {
     pub total: [u64; 2],
 }
 
+/// The requests of one kind that a function submitted to model disks.
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize)]
+pub struct Submitted {
+    /// The function, after its caller.
+    pub path: Vec<String>,
+    pub operation: Operation,
+    /// What the first block of each holds; none if the recipe of the file system cannot tell.
+    pub content: Option<Content>,
+    pub requests: [u64; 2],
+    pub bytes: [u64; 2],
+    /// How many did not begin where the request before them ended.
+    pub seeks: [u64; 2],
+}
+
+/// Requests with a flush that a function gave to the block layer.
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize)]
+pub struct FlushCalls {
+    /// The function, after its caller.
+    pub path: Vec<String>,
+    pub calls: [u64; 2],
+}
+
 /// The reason why profiles cannot be compared.
 #[derive(Debug, thiserror::Error)]
 pub enum FunctionsError {
@@ -198,15 +227,26 @@ impl Repeated<'_> {
         &self.record.samples[self.at]
     }
 
-    /// The profile of the phase. Of a repeat of the cell these are the samples of all phases, and the parts
-    /// that its kernel wrote.
+    /// The profile of the phase. Of a repeat of the cell these are the samples of all phases, the parts
+    /// that its kernel wrote, and the requests of each phase, if they are known.
     pub fn profile(
         &self,
         repeated: &[Sample],
         parts: &[Profile],
+        requests: Option<&BTreeMap<u32, Profile>>,
     ) -> Result<Profile, FunctionsError> {
         let measured = self.measured();
-        of_phase(measured, (repeated, self.at), parts).map_err(|other| match other {
+        let found = of_phase(measured, (repeated, self.at), parts).map(|profile| {
+            let nothing = Profile {
+                requests: Some(Vec::new()),
+                ..Profile::default()
+            };
+            match requests {
+                Some(phases) => joined([&profile, phases.get(&measured.phase).unwrap_or(&nothing)]),
+                None => profile,
+            }
+        });
+        found.map_err(|other| match other {
             None if parts.is_empty() => FunctionsError::NoProfile,
             None => FunctionsError::NotWhole {
                 contender: self.label.clone(),
@@ -363,6 +403,8 @@ impl Functions {
             work,
             sleeps,
             functions: tree.functions(|work| work.blocks, &Profile::EXECUTORS[..3]),
+            requests: requests::of(profiles),
+            flush_calls: requests::flush_calls(profiles),
             calls: Calls {
                 run: run.to_owned(),
                 contenders: [a.label.clone(), b.label.clone()],
@@ -394,6 +436,7 @@ impl Functions {
             let is_first = apart(self.slept_ns) > apart(self.charged_ns);
             sentences.insert(usize::from(!is_first), sleep);
         }
+        sentences.extend(requests::sentence(self));
         sentences
     }
 
@@ -540,7 +583,7 @@ fn of_phase(
                 .map(|last| first..=last)
         });
         match found {
-            Some(range) if place == at => return Ok(tree::joined(&parts[range])),
+            Some(range) if place == at => return Ok(joined(&parts[range])),
             Some(range) => next = range.end() + 1,
             None => {}
         }
@@ -562,6 +605,7 @@ fn digest(profile: &Profile) -> String {
             samples: _,
             bytes,
             requests,
+            flush_calls: _,
             sleeps,
             slept_ns,
         } = path.own;

@@ -444,7 +444,7 @@ fn sort<T>(functions: &mut [T], of: impl Fn(&T) -> (bool, [Estimate; 2])) {
 pub fn document(functions: &SampledFunctions, rows: usize) -> Document {
     let [a, b] = &functions.contenders;
     let mut document = Document::new(format!(
-        "{a} and {b} in {}, run {}: functions of the kernel, sampled",
+        "{a} and {b} in {}, run {}: functions of the kernel and of programs, sampled",
         functions.phase, functions.run
     ));
     document.lead = functions.sentences().into_iter().map(Into::into).collect();

@@ -3,7 +3,7 @@
 use super::sampled::SampledFunctions;
 use super::*;
 use crate::charts::svg::{Appearance, Theme};
-use fsdyno_model::profile::{CallPath, PathWork, Sampling};
+use fsdyno_model::profile::{CallPath, PathRequests, PathWork, RequestSum, Sampling};
 use fsdyno_model::{Cell, KernelWork, Nanos, Outcome, Point};
 
 /// A profile of call paths with their blocks and sleep.
@@ -41,6 +41,8 @@ fn source_of(function: &str) -> &str {
         "b_unlink" => "fs/b/b_namei",
         "find" => "lib/find_bit",
         "b_worker" => "fs/b/journal",
+        "submit_bio" | "blk_insert_flush" | "blk_mq_requeue_work" => "block/blk-core",
+        "notify" => "arch/um/drivers/virtio_uml",
         "process_one_work" => "kernel/workqueue",
         _ => "",
     }
@@ -422,4 +424,123 @@ fn pictures_of_samples_have_the_processor_time_of_one_pass() {
     );
     assert!(firefox::json(&functions.calls).contains("b_worker"));
     assert!(flame::flame(&functions.calls, flame::Measure::Sleep).is_none());
+}
+
+/// A profile with requests by these paths.
+fn requesting(paths: &[(&str, Operation, Option<Content>, u64)]) -> Profile {
+    let blocks: Vec<(&str, u64, u64)> = paths.iter().map(|(path, ..)| (*path, 1, 0)).collect();
+    let mut profile = profile(&blocks);
+    let place = |path: &str| {
+        let name = |at: usize| -> String {
+            let callers = std::iter::successors(Some(at), |at| profile.paths[*at].caller);
+            let names = callers.map(|at| profile.functions[profile.paths[at].function].as_str());
+            let names: Vec<&str> = names.collect();
+            names.into_iter().rev().collect::<Vec<_>>().join(";")
+        };
+        (0..profile.paths.len())
+            .find(|at| name(*at) == path)
+            .unwrap()
+    };
+    let requests = paths
+        .iter()
+        .map(|(path, operation, content, requests)| PathRequests {
+            path: place(path),
+            operation: *operation,
+            content: *content,
+            sum: RequestSum {
+                requests: *requests,
+                bytes: 4096 * requests,
+                seeks: 1,
+            },
+        });
+    profile.requests = Some(requests.collect());
+    for path in &mut profile.paths {
+        let is_flush = profile.functions[path.function] == "blk_insert_flush";
+        path.own.flush_calls = if is_flush { 7 } else { 0 };
+    }
+    profile
+}
+
+#[test]
+fn requests_are_of_the_function_that_submits_and_not_of_those_that_pass_them_on() {
+    let (write, journal) = (Operation::Write, Some(Content::Journal));
+    let worker = "kernel threads;process_one_work;blk_mq_requeue_work";
+    let a = requesting(&[
+        (
+            "kernel threads;b_worker;submit_bio;notify",
+            write,
+            journal,
+            30,
+        ),
+        (
+            "kernel threads;b_worker;blk_insert_flush",
+            write,
+            journal,
+            4,
+        ),
+        (&format!("{worker};notify"), Operation::Flush, None, 9),
+    ]);
+    let b = requesting(&[(
+        "processes;vfs_unlink;a_unlink;submit_bio",
+        Operation::Read,
+        None,
+        2,
+    )]);
+    // The parts of a phase.
+    let a = tree::joined([&a, &requesting(&[(worker, Operation::Flush, None, 1)])]);
+    let side = |label: &str, measured, profile| Side {
+        label: label.to_owned(),
+        measured,
+        profile,
+    };
+    let measured = [sample(3), sample(1)];
+    let functions = Functions::of(
+        "run",
+        "delete",
+        &[side("a", &measured[0], a), side("b", &measured[1], b)],
+    );
+    let shown = |one: &Submitted| {
+        format!(
+            "{}, {}, {:?}",
+            one.path.join(" > "),
+            one.kind(),
+            one.requests
+        )
+    };
+    let all: Vec<String> = functions.requests.iter().flatten().map(shown).collect();
+    assert_eq!(
+        all,
+        [
+            "kernel threads > b_worker, journal write, [34, 0]",
+            "process_one_work > blk_mq_requeue_work, flush, [10, 0]",
+            "vfs_unlink > a_unlink, read, [0, 2]",
+        ]
+    );
+    let sentence = functions.sentences().pop().unwrap();
+    assert_eq!(
+        sentence,
+        "b submits 2 requests to disks (8.00 KiB, 1 seek), a 44 requests to disks (176 KiB, 4 seeks). The largest \
+         difference is of journal writes by kernel threads > b_worker: 0 against 34. Of requests that need a \
+         flush, b has 0 against 7; the largest difference is by kernel threads > b_worker: 0 against 7."
+    );
+}
+
+#[test]
+fn a_picture_has_a_table_of_its_functions_and_one_on_a_page_has_none() {
+    let functions = compared(0).unwrap();
+    let flame = flame::flame(&functions.calls, flame::Measure::Blocks).unwrap();
+    let alone = |width| {
+        let theme = Theme::Light;
+        crate::charts::svg::flame::render_with_table(&flame, Appearance { width, theme })
+    };
+    let wide = alone(900);
+    // The function of `a` with 300 blocks, of `b` with 40.
+    for text in [">a, with callees<", ">difference<", ">300<", ">-260<"] {
+        assert!(wide.contains(text), "{text}: {wide}");
+    }
+    let narrow = alone(280);
+    assert!(narrow.contains(">300<") && narrow.contains(">40<"));
+    assert!(!narrow.contains(">difference<"));
+    let page = drawn(&functions, flame::Measure::Blocks, Theme::Page);
+    assert!(!page.contains(">difference<"));
 }

@@ -3,7 +3,9 @@
 use super::subsystems::{OTHER, subsystem};
 use super::{Callee, Concentrated, Function, Parting, Subsystem};
 use crate::terms;
-use fsdyno_model::profile::{CallPath, PathWork, Profile};
+use fsdyno_model::profile::{
+    CallPath, Content, Operation, PathRequests, PathWork, Profile, RequestSum,
+};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -282,6 +284,8 @@ pub fn joined<'a>(parts: impl IntoIterator<Item = &'a Profile>) -> Profile {
     let mut whole = Profile::default();
     let mut functions: HashMap<(String, String), usize> = HashMap::new();
     let mut paths: HashMap<(Option<usize>, usize), usize> = HashMap::new();
+    let mut requests: BTreeMap<(usize, Operation, Option<Content>), RequestSum> = BTreeMap::new();
+    let mut is_known = false;
     for part in parts {
         whole.lost += part.lost;
         if let Some(part) = &part.sampled {
@@ -314,7 +318,20 @@ pub fn joined<'a>(parts: impl IntoIterator<Item = &'a Profile>) -> Profile {
             whole.paths[at].own += path.own;
             places.push(at);
         }
+        for one in part.requests.iter().flatten() {
+            let key = (places[one.path], one.operation, one.content);
+            *requests.entry(key).or_default() += one.sum;
+        }
+        is_known |= part.requests.is_some();
     }
+    let requests = requests.into_iter();
+    let requests = requests.map(|((path, operation, content), sum)| PathRequests {
+        path,
+        operation,
+        content,
+        sum,
+    });
+    whole.requests = is_known.then(|| requests.collect());
     whole
 }
 

@@ -299,8 +299,7 @@ fn profiled() -> ResultSet {
                 path(Some(0), 1, 1000),
                 path(Some(1), 2, 500 * u64::from(contender)),
             ],
-            lost: 0,
-            sampled: None,
+            ..Profile::default()
         });
     }
     set

@@ -260,8 +260,7 @@ fn the_blocks_of_a_function_have_a_history_in_the_runs_with_its_profile() {
                 .into(),
             sources: vec![String::new(); 3],
             paths: vec![path(None, 0, 7)],
-            lost: 0,
-            sampled: None,
+            ..Profile::default()
         };
         if let Some(blocks) = blocks {
             profile.paths.push(path(Some(0), 1, blocks));

@@ -17,7 +17,6 @@ use compare::Comparison;
 use fault::FaultyDisk;
 use fsdyno_crash::Tree;
 use fsdyno_crash::signature::normalised;
-use fsdyno_crash::trace::SECTOR;
 use fsdyno_datasets::seed::Seed;
 use fsdyno_lab::explorer::{
     AfterRecovery, Contents, Examined, ExplorerGuest, RecoveryOptions, RecoveryReport, SectorSet,
@@ -30,7 +29,6 @@ use fsdyno_model::{
 use fsdyno_recipes::{Roles, layouts};
 use medium::{Medium, Place};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 /// The message of the kernel that counts earlier messages of one place.
 const SUPPRESSED: &str = "callbacks suppressed";
@@ -131,16 +129,7 @@ impl<'a> FaultTester<'a> {
         let recipe = fsdyno_recipes::find(&contender.filesystem);
         let roles = |medium: &Medium| -> Option<Roles> {
             let mut read = |at: u64, into: &mut [u8]| medium.healthy.read(at, into);
-            let start = layouts::start(contender, &mut read)?;
-            let mut read = |at: u64, into: &mut [u8]| medium.healthy.read(start + at, into);
-            let roles = recipe?.roles(&mut read)?;
-            let first = start / SECTOR as u64;
-            Some(Arc::new(move |sector: u64, bytes: &[u8]| {
-                // What is before it is of the array.
-                sector
-                    .checked_sub(first)
-                    .map_or(BlockRole::Superblock, |sector| roles(sector, bytes))
-            }))
+            layouts::roles(contender, &mut read)
         };
         // Each disk may carry the structures that name the roles, or only the first one.
         let of_first = media.first().and_then(roles);

@@ -391,11 +391,11 @@ settings! {
               help_heading = MEASUREMENT)]
         pub trace: Option<bool> = false;
 
-        /// Sample the kernel in each phase, for `chart` and `why --functions` (root)
+        /// Sample call stacks in each phase, for `chart` and `why --functions` (root)
         ///
-        /// The call stacks of the kernel, 997 times a second on each processor of the host, in the
-        /// processes of the phase and in kernel threads. Phases take up to 3 % longer. In virtual time
-        /// profiles are exact, and need no option: `fsdyno why RUN A B PHASE --functions`.
+        /// The call stacks of the kernel and of programs, 997 times a second on each processor of the
+        /// host, in the processes of the phase and in kernel threads. Phases take up to 3 % longer. In
+        /// virtual time profiles are exact, and need no option: `fsdyno why RUN A B PHASE --functions`.
         #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true,
               default_missing_value = "true", hide_possible_values = true,
               help_heading = MEASUREMENT)]

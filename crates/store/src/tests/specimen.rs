@@ -2,7 +2,9 @@
 //! The tests of the store and the fuzz target `store_rows` use them.
 
 use fsdyno_model::disk_use::{Causes, Tallied, Work};
-use fsdyno_model::profile::{CallPath, PathWork, Profile, Sampling};
+use fsdyno_model::profile::{
+    CallPath, Content, Operation, PathRequests, PathWork, Profile, RequestSum, Sampling,
+};
 use fsdyno_model::provenance::DeviceFacts;
 use fsdyno_model::{
     Better, Bytes, CacheEvidence, CacheLoss, CacheState, Cell, CellRecord, ClassCount,
@@ -343,6 +345,16 @@ pub(crate) fn profile() -> Profile {
         functions: vec!["processes".to_owned(), "ext4_mkdir".to_owned()],
         sources: vec![String::new(), "fs/ext4/namei".to_owned()],
         paths: vec![path(None, 0), path(Some(0), 7), path(Some(1), 5)],
+        requests: Some(vec![PathRequests {
+            path: 1,
+            operation: Operation::Write,
+            content: Some(Content::Journal),
+            sum: RequestSum {
+                requests: 3,
+                bytes: 8192,
+                seeks: 2,
+            },
+        }]),
         lost: 1,
         sampled: Some(Sampling {
             hertz: 997,

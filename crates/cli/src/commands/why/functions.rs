@@ -81,7 +81,7 @@ fn flame_graph(functions: &Compared, measure: Measure) -> Result<Vec<u8>, CliErr
         width: WIDTH,
         theme: Theme::Page,
     };
-    Ok(svg::flame::render(&flame, appearance).into_bytes())
+    Ok(svg::flame::render_with_table(&flame, appearance).into_bytes())
 }
 
 fn page(functions: &Compared) -> Result<Vec<u8>, CliError> {

@@ -9,6 +9,7 @@ mod line;
 mod model_disk;
 mod pending;
 mod power_cut;
+mod request_log;
 mod session;
 mod virtual_time;
 
@@ -40,6 +41,7 @@ use fsdyno_model::{
     LabChoice, Mark, Outcome, Plan, Stage, Step,
 };
 use model_disk::OnModelDisk;
+use request_log::Requests;
 use session::{GuestSession, SessionError, known_cause};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -105,8 +107,26 @@ pub struct GuestLab {
     profiles: Option<Profiles>,
 }
 
-/// The profiles of cells by their index: of each, one for each time that its kernel counted.
-pub type Profiles = Arc<Mutex<BTreeMap<u32, Vec<Profile>>>>;
+/// The profiles of cells by their index.
+pub type Profiles = Arc<Mutex<BTreeMap<u32, CellProfile>>>;
+
+/// The profile of a cell. Without one, there are no parts.
+#[derive(Debug)]
+pub struct CellProfile {
+    /// One for each time that its kernel counted.
+    pub parts: Vec<Profile>,
+    /// The requests of its phases.
+    pub requests: Requests,
+}
+
+impl Default for CellProfile {
+    fn default() -> Self {
+        Self {
+            parts: Vec::new(),
+            requests: Ok(BTreeMap::new()),
+        }
+    }
+}
 
 impl GuestLab {
     /// A lab for one plan, with the kernel of the plan or with another one. A first guest reports

@@ -3,8 +3,9 @@
 
 use super::cell_plan::plan_of_cell;
 use super::line::{Line, Messages};
+use super::request_log::RequestLog;
 use super::session::{known_cause, with_last};
-use super::{GuestLab, LAST_LINES, devices_of, disk, memory_for};
+use super::{CellProfile, GuestLab, LAST_LINES, devices_of, disk, memory_for};
 use crate::disks::recording::recorder;
 use crate::disks::{self, DiskBuilder};
 use crate::messages::{GuestMessage, Task};
@@ -150,12 +151,21 @@ impl GuestLab {
         let images: Vec<PathBuf> = (0..devices_of(contender))
             .map(|number| disk(scratch.path(), number))
             .collect();
-        let recorder = |disk| recorder(plan.disk_trace.as_ref(), cell, disk);
+        let kernel = self.profiles.as_ref().and(self.machine.kernel());
+        let log = kernel.map(|kernel| RequestLog::new(kernel, contender));
+        let recorder = |disk: usize| match &log {
+            Some(Ok(log)) => Ok(log.recorder(&images[disk])),
+            _ => recorder(plan.disk_trace.as_ref(), cell, disk),
+        };
         let place = (images.as_slice(), self.images.of(cell));
         let placement = plan.draw(Vary::Placement, cell.block);
         let timed_disks = DiskBuilder::of(model)
             .and_then(|disk| {
                 let disk = disk.placed(placement);
+                let disk = match &log {
+                    Some(_) => disk.with_contents_at_submission(),
+                    None => disk,
+                };
                 TimedDisks::create(&disk, place, scratch.path(), recorder)
             })
             .map_err(|e| notes.halt(e, None))?;
@@ -164,6 +174,9 @@ impl GuestLab {
         let started = self.start_in_virtual_time(size, names, scratch.path());
         let (mut guest, line) = started.map_err(|e| notes.halt(e.to_string(), None))?;
         notes.guest(guest.argv());
+        if let Some(Ok(log)) = &log {
+            log.started(&guest);
+        }
         let (line, words) =
             Line::new(line).map_err(|e| notes.halt(format!("the line to the guest: {e}"), None))?;
         let volatile = timed_disks.volatile;
@@ -178,9 +191,11 @@ impl GuestLab {
             let _ = guest.wait(LEAVE);
         }
         let last = guest.end(LAST_LINES);
-        self.read_profile(cell, scratch.path())
-            .map_err(|e| notes.halt(with(&e, &last), None))?;
         let (passed, recorders) = kept.end(received.is_ok());
+        if let Some(log) = log {
+            self.read_profile(cell, scratch.path(), (log, &recorders))
+                .map_err(|e| notes.halt(with(&e, &last), None))?;
+        }
         recorded::found_warnings(&recorders).for_each(|warning| notes.warn(warning));
         recorded::add(notes.samples(), &recorders, volatile);
         match (received, passed) {
@@ -207,17 +222,25 @@ impl GuestLab {
     }
 
     /// Hands on the profile that its kernel wrote, if one is wanted.
-    fn read_profile(&self, cell: Cell, scratch: &Path) -> Result<(), String> {
+    fn read_profile(
+        &self,
+        cell: Cell,
+        scratch: &Path,
+        (log, recorders): (Result<RequestLog, String>, &[Recorder]),
+    ) -> Result<(), String> {
         let (Some(profiles), Some(kernel)) = (&self.profiles, self.machine.kernel()) else {
             return Ok(());
         };
         let symbols = Symbols::of(kernel)
             .map_err(|e| format!("cannot read the symbols of {}: {e}", kernel.display()))?;
         let read = profile::read(&scratch.join(time_travel::PROFILE), &symbols);
-        let read = read.map_err(|e| e.to_string())?;
+        let profile = CellProfile {
+            parts: read.map_err(|e| e.to_string())?,
+            requests: log.and_then(|log| log.end(recorders, &symbols)),
+        };
         // A panic leaves complete entries.
         let mut all = profiles.lock().unwrap_or_else(PoisonError::into_inner);
-        all.insert(cell.index, read);
+        all.insert(cell.index, profile);
         Ok(())
     }
 

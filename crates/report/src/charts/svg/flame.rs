@@ -1,6 +1,8 @@
 //! A flame graph as SVG. Frames that differ between two contenders have a colour, a sign and a hatch,
 //! so that they are readable without colour.
 
+mod table;
+
 use super::canvas::{LINE, SMALL, escaped, n, width, wrapped, wrapped_name};
 use super::{Appearance, MARGIN, Theme, theme};
 use crate::charts::flame::{Flame, Frame};
@@ -11,6 +13,8 @@ use std::fmt::Write as _;
 const ROW: f64 = 18.0;
 /// Narrower frames are left out, pixels.
 const MIN_WIDTH: f64 = 0.5;
+/// The rows of a table of functions.
+const ROWS: usize = 25;
 /// Frames below this part of difference count as equal.
 const EQUAL: f64 = 0.05;
 
@@ -22,7 +26,7 @@ const OF_PAGE: &str = "\
 /// The rules that do not depend on the theme.
 const SHAPES: &str = "\
 .flame text{font:11px system-ui,\"Segoe UI\",Roboto,\"DejaVu Sans\",sans-serif;fill:var(--ink)}\
-.flame .t{font-size:13px;font-weight:650}.flame .k{fill:var(--soft)}.flame .paper{fill:var(--page)}\
+.flame .r{text-anchor:end}.flame .t{font-size:13px;font-weight:650}.flame .k{fill:var(--soft)}.flame .paper{fill:var(--page)}\
 .flame g rect{stroke:var(--page);stroke-width:.5}.flame g .hatch{pointer-events:none}\
 .flame g text{fill:#111;pointer-events:none}\
 .flame g:hover rect{stroke:var(--ink);stroke-width:1.5}.flame .off{opacity:.25}";
@@ -30,6 +34,15 @@ const SHAPES: &str = "\
 /// Renders a flame graph. Every frame has a title with exact counts; names are text, so that a viewer finds
 /// them.
 pub fn render(flame: &Flame, appearance: Appearance) -> String {
+    drawn(flame, appearance, 0)
+}
+
+/// The same with a table of functions below it, for a picture that stands alone.
+pub fn render_with_table(flame: &Flame, appearance: Appearance) -> String {
+    drawn(flame, appearance, ROWS)
+}
+
+fn drawn(flame: &Flame, appearance: Appearance, rows: usize) -> String {
     let wide = appearance.wide();
     let inner = wide - 2.0 * MARGIN;
     let mut body = String::new();
@@ -61,7 +74,11 @@ pub fn render(flame: &Flame, appearance: Appearance) -> String {
         let place = (MARGIN + x, y + frame.level as f64 * ROW);
         draw(&mut body, flame, frame, place, wide);
     }
-    let tall = (y + depth as f64 * ROW + MARGIN).ceil();
+    y += depth as f64 * ROW;
+    if rows > 0 {
+        y = table::draw(flame, rows, (wide, y), &mut body);
+    }
+    let tall = (y + MARGIN).ceil();
     framed(flame, appearance.theme, &body, (wide, tall))
 }
 
