@@ -156,8 +156,8 @@ fn sqlite_and_git_run_in_virtual_time() {
     );
 }
 
-/// Runs applications once on ext4 in virtual time. Returns how many phases were measured, and the figures that
-/// count units; nothing if a requirement is missing.
+/// Runs applications once on ext4 in virtual time. Returns how many phases were measured, and the
+/// figures that count units; nothing if a requirement is missing.
 fn counted_units(test: &str, programs: &[&str], apps: &str) -> Option<(usize, Vec<f64>)> {
     let kernel = lab_kernel(test)?;
     if !have(&[programs, &["awk", "mkfs.ext4"]].concat(), test) {
