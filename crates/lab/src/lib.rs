@@ -32,7 +32,9 @@ pub use explorer_messages::RecoveryReport;
 pub use fsdyno_cpu::DEFAULT as DEFAULT_CPU;
 pub use job::Job;
 pub use labs::guest::explorer;
-pub use labs::guest::{CrashTest, GuestLab, GuestLabError, PendingKernels, Profiles, cell_memory};
+pub use labs::guest::{
+    CrashTest, GuestLab, GuestLabError, PendingKernels, Profiles, cell_memory, guest_memory,
+};
 pub use labs::host::HostLab;
 pub use labs::ssh::{SshLab, SshLabError};
 pub use labs::{Lab, Labs, Surveyed};

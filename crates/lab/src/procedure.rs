@@ -205,7 +205,8 @@ fn rebuild(
     executor.enter(Stage::Rebuild);
     let of_array = executor.array().map(|array| array.rebuild.clone());
     let steps = of_array.unwrap_or_else(|| {
-        let own = job.recipe.rebuild(devices, &executor.target());
+        let last = devices.len().saturating_sub(1);
+        let own = job.recipe.rebuild(devices, last, &executor.target());
         own.into_iter().collect()
     });
     make_all(executor, &steps)

@@ -68,7 +68,8 @@ pub use cell::{
 pub use contender::{Contender, ContenderKernel, FilesystemKind, GrammarError, LayoutChoice};
 pub use content::DatasetContent;
 pub use disk_fault::{
-    DiskFault, FaultOutcome, FaultTest, FaultTests, FaultTestsInfo, Filling, InjectedFault,
+    DiskFault, DiskWork, FaultOutcome, FaultTest, FaultTests, FaultTestsInfo, Filling,
+    InjectedFault, SlowWork,
 };
 pub use disk_use::{DiskFigures, DiskUse, Mark, Point};
 pub use event::Event;

@@ -4,9 +4,12 @@
 use crate::advice::DeadDisks;
 use crate::document::{Block, Cell, Column, Document, Label, Overflow, Row, Section, Table};
 use crate::terms;
-use fsdyno_model::{BlockRole, DiskFault, FaultOutcome, FaultTests, InjectedFault, StopReason};
-use fsdyno_stats::proportion_interval;
+use fsdyno_model::{
+    BlockRole, DiskFault, FaultOutcome, FaultTests, InjectedFault, Nanos, SlowWork, StopReason,
+};
+use fsdyno_stats::{median, proportion_interval};
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 /// The outcomes of the faults: those of data by fault, and those of metadata in total; or all by
 /// role and fault.
@@ -32,6 +35,19 @@ pub fn document(tests: &FaultTests, by_role: bool) -> Document {
     if let Some(of_disks) = of_disks(tests, &names) {
         let section = Section::new("disks", "Faults of a whole disk");
         blocks.push(Block::Section(section.with(Block::Table(of_disks))));
+    }
+    if let Some(times) = of_times(tests, &names) {
+        let section = Section::new("times", "Slow disks and rebuilds");
+        let section = section.with(Block::Table(times));
+        let legend = format!(
+            "Medians. A slow disk takes {} times as long for each request. Reading: all files after the \
+             mount; writing: 4 KiB, with fsync; as multiples of the time without the fault. Reads from \
+             it: its part of the read requests, and that without the fault. Rebuild: how long the \
+             rebuild or scrub of a disk with old contents takes; md restores whole disks, which are \
+             small here.",
+            DiskFault::SLOWNESS
+        );
+        blocks.push(Block::Section(section.with(Block::Legend(legend.into()))));
     }
     let seen: BTreeSet<FaultOutcome> = tests.faults().map(|(_, one)| one.outcome).collect();
     let legend: Vec<String> = seen
@@ -84,6 +100,145 @@ fn of_disks(tests: &FaultTests, names: &[String]) -> Option<Table> {
     let kinds = kinds.map(|fault| (fault.name().to_owned(), fault, None));
     let title = "Outcomes of faults of a whole disk";
     (!names.is_empty()).then(|| by_contender(title, (tests, &names), kinds))
+}
+
+/// The times with slow disks and of rebuilds, a row for each contender; none without any.
+fn of_times(tests: &FaultTests, names: &[String]) -> Option<Table> {
+    let columns = [
+        Column::new("reading"),
+        Column::new("writing"),
+        Column::new("reads from it"),
+        Column::new("without fault"),
+        Column::new("rebuild"),
+    ];
+    let rows = names.iter().filter_map(|name| {
+        let slow = SlowDisks::among(tests.of(name));
+        let rebuilt = tests
+            .of(name)
+            .filter_map(|one| Some(seconds(one.rebuilt_ns?)));
+        let rebuilt = median(&rebuilt.collect::<Vec<f64>>());
+        if slow.is_none() && rebuilt.is_none() {
+            return None;
+        }
+        let of_slow = |of: fn(&SlowDisks) -> f64| slow.as_ref().map(of);
+        let share =
+            |of: fn(&SlowDisks) -> f64| Cell::known(of_slow(of), |of| Cell::Percent(100.0 * of));
+        let cells = vec![
+            Cell::known(of_slow(|one| one.reading), Cell::Ratio),
+            Cell::known(of_slow(|one| one.writing), Cell::Ratio),
+            share(|one| one.share),
+            share(|one| one.usual_share),
+            Cell::known(rebuilt, |s| {
+                Cell::Duration(Duration::from_secs_f64(s).into())
+            }),
+        ];
+        Some(Row::new(Label::contender(terms::printable(name)), cells))
+    });
+    let rows: Vec<Row> = rows.collect();
+    (!rows.is_empty()).then(|| Table {
+        overflow: Overflow::Split,
+        ..Table::new("Slow disks and rebuilds", "contender", columns, rows)
+    })
+}
+
+fn seconds(ns: Nanos) -> f64 {
+    Duration::from_nanos(ns.0).as_secs_f64()
+}
+
+/// The medians of the tests with a slow disk in which nothing failed.
+struct SlowDisks {
+    tests: usize,
+    reading: f64,
+    writing: f64,
+    /// The part of the reads that goes to the disk, and that without the fault.
+    share: f64,
+    usual_share: f64,
+    /// In how many tests a message of the kernel was there.
+    logged: usize,
+}
+
+impl SlowDisks {
+    fn among<'a>(faults: impl Iterator<Item = &'a InjectedFault>) -> Option<Self> {
+        let with_work: Vec<(&InjectedFault, SlowWork)> =
+            { faults.filter_map(|one| Some((one, one.slow?))) }.collect();
+        let middle = |of: &dyn Fn(&SlowWork) -> Option<f64>| {
+            let figures = with_work.iter().filter_map(|(_, work)| of(work));
+            median(&figures.collect::<Vec<f64>>())
+        };
+        Some(Self {
+            tests: with_work.len(),
+            reading: middle(&|work| Some(work.ratios().0))?,
+            writing: middle(&|work| Some(work.ratios().1))?,
+            share: middle(&|work| work.with.share())?,
+            usual_share: middle(&|work| work.without.share())?,
+            logged: { with_work.iter() }
+                .filter(|(one, _)| one.outcome == FaultOutcome::SlowLogged)
+                .count(),
+        })
+    }
+
+    /// `ext4@mirror2: 9.8 and 20 times as long, 48 % of its reads from that disk`.
+    fn describe(&self, name: &str, disks: u32) -> String {
+        let [reading, writing] = [self.reading, self.writing].map(terms::ratio);
+        let share = match disks {
+            1 => String::new(),
+            _ => format!(
+                ", with {:.0} % of its reads from that disk ({:.0} % without the fault)",
+                100.0 * self.share,
+                100.0 * self.usual_share
+            ),
+        };
+        format!("{name} {reading} and {writing}{share}")
+    }
+}
+
+/// How much slower work becomes with a slow disk, and whether anything reports it.
+fn of_slow_disks(tests: &FaultTests) -> Option<String> {
+    let all = tests.info.contenders.iter().filter_map(|one| {
+        let slow = SlowDisks::among(tests.of(&one.label))?;
+        let text = slow.describe(&terms::printable(&one.label), one.layout.devices);
+        Some((text, (slow.logged, slow.tests)))
+    });
+    let (texts, counts): (Vec<String>, Vec<(usize, usize)>) = all.unzip();
+    let logged: usize = counts.iter().map(|one| one.0).sum();
+    let all: usize = counts.iter().map(|one| one.1).sum();
+    let reported = match logged {
+        0 => "Neither an error nor a message of the kernel showed it".to_owned(),
+        logged => {
+            format!("The kernel log had a message in {logged} of {all} tests, and no call failed")
+        }
+    };
+    (all > 0).then(|| {
+        format!(
+            "If one disk takes {} times as long for each request, times of reading all files and of \
+             writing with fsync are multiplied by: {}. {reported}.",
+            DiskFault::SLOWNESS,
+            texts.join("; ")
+        )
+    })
+}
+
+/// What became of a disk with old contents by its rebuild or scrub; none if that was not tested.
+fn of_rebuilt(tests: &FaultTests, name: &str) -> Option<String> {
+    let rebuilt = tests
+        .of(name)
+        .filter(|one| one.fault == DiskFault::RebuiltDisk);
+    let outcomes: Vec<FaultOutcome> = rebuilt.map(|one| one.outcome).collect();
+    let of = "after the rebuild or scrub of a disk with old contents";
+    if outcomes.is_empty() {
+        return None;
+    }
+    let silent = share(&outcomes, |one| one == FaultOutcome::WrongData);
+    let unprotected = share(&outcomes, |one| one == FaultOutcome::Unprotected);
+    let full = share(&outcomes, |one| one == FaultOutcome::Rebuilt);
+    Some(match (silent, unprotected, full) {
+        (Some(silent), ..) => format!("silently returned wrong data in {silent} tests {of}"),
+        (_, Some(bad), _) => {
+            format!("did not survive the loss of another disk in {bad} tests {of}")
+        }
+        (.., Some(full)) => format!("survived the loss of another disk in {full} tests {of}"),
+        (None, None, None) => format!("failed {of}"),
+    })
 }
 
 /// The outcomes of some kinds of faults, a column for each contender.
@@ -177,7 +332,9 @@ pub fn sentences(tests: &FaultTests) -> Vec<String> {
         let all = names.iter().filter_map(|name| Some((*name, of(name)?)));
         together(all)
     };
-    sentences.extend(each(&|name| Some(of_flipped_data(tests, name))));
+    if tests.info.kinds.contains(&DiskFault::BitFlip) {
+        sentences.extend(each(&|name| Some(of_flipped_data(tests, name))));
+    }
     let lost = names.iter().filter_map(|name| {
         let metadata = tests.of(name).filter(|one| one.is_of_metadata());
         let metadata: Vec<FaultOutcome> = metadata.map(|one| one.outcome).collect();
@@ -198,6 +355,8 @@ pub fn sentences(tests: &FaultTests) -> Vec<String> {
         DeadDisks::among(tests.of(name)).map(DeadDisks::describe)
     }));
     sentences.extend(each(&|name| of_old_disk(tests, name)));
+    sentences.extend(each(&|name| of_rebuilt(tests, name)));
+    sentences.extend(of_slow_disks(tests));
     sentences
 }
 
@@ -300,8 +459,12 @@ fn short_name(outcome: FaultOutcome) -> &'static str {
         FaultOutcome::ReadOnly => "read-only",
         FaultOutcome::Error => "error",
         FaultOutcome::Repaired => "repaired",
+        FaultOutcome::Unprotected => "unprotected",
         FaultOutcome::MountedDegraded => "degraded-mount",
         FaultOutcome::Degraded => "degraded",
+        FaultOutcome::SlowLogged => "slow+log",
+        FaultOutcome::Slow => "slow",
+        FaultOutcome::Rebuilt => "rebuilt",
         FaultOutcome::Warning => "log",
         FaultOutcome::FoundByCheck => "check",
         FaultOutcome::HealedByScrub => "scrub",
@@ -329,6 +492,14 @@ fn meaning(outcome: FaultOutcome) -> &'static str {
         FaultOutcome::Repaired => "the repair program restored all",
         FaultOutcome::MountedDegraded => "works without the disk once mounted as degraded",
         FaultOutcome::Degraded => "works without the disk",
+        FaultOutcome::Unprotected => {
+            "right after the rebuild or scrub of the disk, but not without another one"
+        }
+        FaultOutcome::SlowLogged => "right and slower, and the kernel log has a message",
+        FaultOutcome::Slow => "right and slower, and nothing reports it",
+        FaultOutcome::Rebuilt => {
+            "right after the rebuild or scrub of the disk, also without another one"
+        }
         FaultOutcome::Warning => "only the kernel log has a message",
         FaultOutcome::FoundByCheck => "only the checker or a scrub finds it",
         FaultOutcome::HealedByScrub => "a scrub restores the block",

@@ -38,6 +38,8 @@ pub fn tests() -> FaultTests {
             detail: outcome
                 .is_loss()
                 .then(|| "`a \u{1b}[31mfile` is wrong".to_owned()),
+            slow: None,
+            rebuilt_ns: None,
         };
         tests.push(FaultTest {
             contender: contender.label.clone(),
@@ -65,6 +67,7 @@ pub fn tests() -> FaultTests {
             contenders: contenders.to_vec(),
             seed: 1,
             draws: 2,
+            kinds: DiskFault::all().collect(),
             filling: None,
             guest: GuestSize {
                 memory: Bytes(1 << 29),
