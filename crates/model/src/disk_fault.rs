@@ -37,8 +37,9 @@ pub enum DiskFault {
     DyingDisk,
     /// A disk of several has none of the writes since some moment.
     OldDisk,
-    /// The same, and it is rebuilt or scrubbed.
-    RebuiltDisk,
+    /// A disk of several fails all requests from some moment on. It returns after the others were written, and
+    /// is rebuilt or scrubbed.
+    ReturnedDisk,
     /// Each request to a disk takes [`DiskFault::SLOWNESS`] times as long from some moment on.
     SlowDisk,
 }
@@ -59,7 +60,7 @@ impl DiskFault {
         Self::DeadDisk,
         Self::DyingDisk,
         Self::OldDisk,
-        Self::RebuiltDisk,
+        Self::ReturnedDisk,
         Self::SlowDisk,
     ];
 
@@ -101,7 +102,7 @@ impl DiskFault {
             Self::DeadDisk => "dead-disk",
             Self::DyingDisk => "dying-disk",
             Self::OldDisk => "old-disk",
-            Self::RebuiltDisk => "rebuilt-disk",
+            Self::ReturnedDisk => "returned-disk",
             Self::SlowDisk => "slow-disk",
         }
     }
@@ -118,7 +119,7 @@ impl DiskFault {
             Self::DeadDisk => "dead disk",
             Self::DyingDisk => "disk that dies in use",
             Self::OldDisk => "disk with old contents",
-            Self::RebuiltDisk => "the same, rebuilt",
+            Self::ReturnedDisk => "disk that dies, returns",
             Self::SlowDisk => "disk that slows down",
         }
     }
@@ -268,13 +269,6 @@ impl SlowWork {
             ratio(self.with.reading_ns, self.without.reading_ns),
             ratio(self.with.writing_ns, self.without.writing_ns),
         )
-    }
-}
-
-impl DiskWork {
-    /// The part of all read requests that goes to the disk; none if nothing was read.
-    pub fn share(&self) -> Option<f64> {
-        (self.reads_of_all > 0).then(|| self.reads as f64 / self.reads_of_all as f64)
     }
 }
 

@@ -5,7 +5,8 @@ use crate::advice::DeadDisks;
 use crate::document::{Block, Cell, Column, Document, Label, Overflow, Row, Section, Table};
 use crate::terms;
 use fsdyno_model::{
-    BlockRole, DiskFault, FaultOutcome, FaultTests, InjectedFault, Nanos, SlowWork, StopReason,
+    BlockRole, Contender, DiskFault, DiskWork, FaultOutcome, FaultTests, InjectedFault, Nanos,
+    SlowWork, StopReason,
 };
 use fsdyno_stats::{median, proportion_interval};
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,7 +25,9 @@ pub fn document(tests: &FaultTests, by_role: bool) -> Document {
         .into_iter()
         .filter(|role| by_role || *role == BlockRole::Data);
     let by_fault = of_roles(tests, &names, shown);
-    let mut blocks = if by_role {
+    let mut blocks = if !tests.faults().any(|(_, one)| one.role.is_some()) {
+        Vec::new()
+    } else if by_role {
         vec![Block::Table(by_fault)]
     } else {
         let data = Section::new("data", "Faults of data").with(Block::Table(by_fault));
@@ -40,11 +43,11 @@ pub fn document(tests: &FaultTests, by_role: bool) -> Document {
         let section = Section::new("times", "Slow disks and rebuilds");
         let section = section.with(Block::Table(times));
         let legend = format!(
-            "Medians. A slow disk takes {} times as long for each request. Reading: all files after the \
-             mount; writing: 4 KiB, with fsync; as multiples of the time without the fault. Reads from \
-             it: its part of the read requests, and that without the fault. Rebuild: how long the \
-             rebuild or scrub of a disk with old contents takes; md restores whole disks, which are \
-             small here.",
+            "A slow disk takes {} times as long for each request. Reading: all files after the mount; \
+             writing: 4 KiB, with fsync; the smallest and the largest multiple of the time without the \
+             fault. Reads from it: its part of the read requests of all tests, and that without the \
+             fault. Rebuild: the median time of the rebuild or scrub of a disk that died and returned; \
+             md restores whole disks, which are small here.",
             DiskFault::SLOWNESS
         );
         blocks.push(Block::Section(section.with(Block::Legend(legend.into()))));
@@ -105,8 +108,8 @@ fn of_disks(tests: &FaultTests, names: &[String]) -> Option<Table> {
 /// The times with slow disks and of rebuilds, a row for each contender; none without any.
 fn of_times(tests: &FaultTests, names: &[String]) -> Option<Table> {
     let columns = [
-        Column::new("reading"),
-        Column::new("writing"),
+        Column::of_text("reading"),
+        Column::of_text("writing"),
         Column::new("reads from it"),
         Column::new("without fault"),
         Column::new("rebuild"),
@@ -120,12 +123,15 @@ fn of_times(tests: &FaultTests, names: &[String]) -> Option<Table> {
         if slow.is_none() && rebuilt.is_none() {
             return None;
         }
+        let times = |of: fn(&SlowDisks) -> (f64, f64)| {
+            Cell::known(slow.as_ref().map(of), |ends| Cell::Text(factors(ends)))
+        };
         let of_slow = |of: fn(&SlowDisks) -> f64| slow.as_ref().map(of);
         let share =
             |of: fn(&SlowDisks) -> f64| Cell::known(of_slow(of), |of| Cell::Percent(100.0 * of));
         let cells = vec![
-            Cell::known(of_slow(|one| one.reading), Cell::Ratio),
-            Cell::known(of_slow(|one| one.writing), Cell::Ratio),
+            times(|one| one.reading),
+            times(|one| one.writing),
             share(|one| one.share),
             share(|one| one.usual_share),
             Cell::known(rebuilt, |s| {
@@ -145,11 +151,12 @@ fn seconds(ns: Nanos) -> f64 {
     Duration::from_nanos(ns.0).as_secs_f64()
 }
 
-/// The medians of the tests with a slow disk in which nothing failed.
+/// The tests with a slow disk in which nothing failed.
 struct SlowDisks {
     tests: usize,
-    reading: f64,
-    writing: f64,
+    /// The smallest and the largest factor of times.
+    reading: (f64, f64),
+    writing: (f64, f64),
     /// The part of the reads that goes to the disk, and that without the fault.
     share: f64,
     usual_share: f64,
@@ -161,70 +168,93 @@ impl SlowDisks {
     fn among<'a>(faults: impl Iterator<Item = &'a InjectedFault>) -> Option<Self> {
         let with_work: Vec<(&InjectedFault, SlowWork)> =
             { faults.filter_map(|one| Some((one, one.slow?))) }.collect();
-        let middle = |of: &dyn Fn(&SlowWork) -> Option<f64>| {
-            let figures = with_work.iter().filter_map(|(_, work)| of(work));
-            median(&figures.collect::<Vec<f64>>())
+        let ends = |of: &dyn Fn(&SlowWork) -> f64| {
+            let figures = with_work.iter().map(|(_, work)| of(work));
+            let ends = (f64::INFINITY, 0.0_f64);
+            figures.fold(ends, |ends, one| (ends.0.min(one), ends.1.max(one)))
+        };
+        let share = |of: &dyn Fn(&SlowWork) -> DiskWork| {
+            let works = with_work.iter().map(|(_, work)| of(work));
+            let (own, all) = works.fold((0, 0), |sum, one| {
+                (sum.0 + one.reads, sum.1 + one.reads_of_all)
+            });
+            (all > 0).then(|| own as f64 / all as f64)
         };
         Some(Self {
             tests: with_work.len(),
-            reading: middle(&|work| Some(work.ratios().0))?,
-            writing: middle(&|work| Some(work.ratios().1))?,
-            share: middle(&|work| work.with.share())?,
-            usual_share: middle(&|work| work.without.share())?,
+            reading: ends(&|work| work.ratios().0),
+            writing: ends(&|work| work.ratios().1),
+            share: share(&|work| work.with)?,
+            usual_share: share(&|work| work.without)?,
             logged: { with_work.iter() }
                 .filter(|(one, _)| one.outcome == FaultOutcome::SlowLogged)
                 .count(),
         })
     }
+}
 
-    /// `ext4@mirror2: 9.8 and 20 times as long, 48 % of its reads from that disk`.
-    fn describe(&self, name: &str, disks: u32) -> String {
-        let [reading, writing] = [self.reading, self.writing].map(terms::ratio);
-        let share = match disks {
-            1 => String::new(),
-            _ => format!(
-                ", with {:.0} % of its reads from that disk ({:.0} % without the fault)",
-                100.0 * self.share,
-                100.0 * self.usual_share
-            ),
-        };
-        format!("{name} {reading} and {writing}{share}")
+/// `1.02`, `1.02 to 19.4`.
+fn factors((low, high): (f64, f64)) -> String {
+    let [low, high] = [low, high].map(terms::ratio);
+    if low == high {
+        return low;
     }
+    format!("{low} to {high}")
 }
 
-/// How much slower work becomes with a slow disk, and whether anything reports it.
-fn of_slow_disks(tests: &FaultTests) -> Option<String> {
-    let all = tests.info.contenders.iter().filter_map(|one| {
-        let slow = SlowDisks::among(tests.of(&one.label))?;
-        let text = slow.describe(&terms::printable(&one.label), one.layout.devices);
-        Some((text, (slow.logged, slow.tests)))
+/// A mirror reads at most this part of what it read before of a disk that it avoids.
+const AVOIDED: f64 = 0.5;
+
+/// How much slower work becomes with a slow disk, and whether anything reports or avoids it.
+fn of_slow_disks(tests: &FaultTests) -> Vec<String> {
+    let contenders = tests.info.contenders.iter();
+    let all = contenders.filter_map(|one| Some((one, SlowDisks::among(tests.of(&one.label))?)));
+    let all: Vec<(&Contender, SlowDisks)> = all.collect();
+    if all.is_empty() {
+        return Vec::new();
+    }
+    let name = |one: &Contender| terms::printable(&one.label);
+    let times = all.iter().map(|(one, slow)| {
+        let (reading, writing) = (factors(slow.reading), factors(slow.writing));
+        format!("{} {reading} and {writing}", name(one))
     });
-    let (texts, counts): (Vec<String>, Vec<(usize, usize)>) = all.unzip();
-    let logged: usize = counts.iter().map(|one| one.0).sum();
-    let all: usize = counts.iter().map(|one| one.1).sum();
-    let reported = match logged {
+    let times: Vec<String> = times.collect();
+    let count = |of: fn(&SlowDisks) -> usize| all.iter().map(|(_, slow)| of(slow)).sum::<usize>();
+    let reported = match count(|slow| slow.logged) {
         0 => "Neither an error nor a message of the kernel showed it".to_owned(),
-        logged => {
-            format!("The kernel log had a message in {logged} of {all} tests, and no call failed")
-        }
+        logged => format!(
+            "The kernel log had a message in {logged} of {} tests, and no call failed",
+            count(|slow| slow.tests)
+        ),
     };
-    (all > 0).then(|| {
-        format!(
-            "If one disk takes {} times as long for each request, times of reading all files and of \
-             writing with fsync are multiplied by: {}. {reported}.",
-            DiskFault::SLOWNESS,
-            texts.join("; ")
-        )
-    })
+    let mut sentences = vec![format!(
+        "If one disk takes {} times as long for each request, the times of reading all files and of \
+         writing with fsync are multiplied by: {}. {reported}.",
+        DiskFault::SLOWNESS,
+        times.join("; ")
+    )];
+    let several = all.iter().filter(|(one, _)| one.layout.devices > 1);
+    let (avoid, use_it): (Vec<_>, Vec<_>) =
+        several.partition(|(_, slow)| slow.share <= AVOIDED * slow.usual_share);
+    for (those, what) in [
+        (avoid, "read less from the slow disk"),
+        (use_it, "did not avoid the slow disk when reading"),
+    ] {
+        let those: Vec<String> = those.iter().map(|(one, _)| name(one)).collect();
+        if !those.is_empty() {
+            sentences.push(format!("{} {what}.", terms::list(&those)));
+        }
+    }
+    sentences
 }
 
-/// What became of a disk with old contents by its rebuild or scrub; none if that was not tested.
+/// What became of a disk that died and returned; none if that was not tested.
 fn of_rebuilt(tests: &FaultTests, name: &str) -> Option<String> {
     let rebuilt = tests
         .of(name)
-        .filter(|one| one.fault == DiskFault::RebuiltDisk);
+        .filter(|one| one.fault == DiskFault::ReturnedDisk);
     let outcomes: Vec<FaultOutcome> = rebuilt.map(|one| one.outcome).collect();
-    let of = "after the rebuild or scrub of a disk with old contents";
+    let of = "after a disk had died, returned and been rebuilt or scrubbed";
     if outcomes.is_empty() {
         return None;
     }
@@ -493,12 +523,12 @@ fn meaning(outcome: FaultOutcome) -> &'static str {
         FaultOutcome::MountedDegraded => "works without the disk once mounted as degraded",
         FaultOutcome::Degraded => "works without the disk",
         FaultOutcome::Unprotected => {
-            "right after the rebuild or scrub of the disk, but not without another one"
+            "right after the disk was rebuilt or scrubbed, but not without another one"
         }
         FaultOutcome::SlowLogged => "right and slower, and the kernel log has a message",
         FaultOutcome::Slow => "right and slower, and nothing reports it",
         FaultOutcome::Rebuilt => {
-            "right after the rebuild or scrub of the disk, also without another one"
+            "right after the disk was rebuilt or scrubbed, also without another one"
         }
         FaultOutcome::Warning => "only the kernel log has a message",
         FaultOutcome::FoundByCheck => "only the checker or a scrub finds it",

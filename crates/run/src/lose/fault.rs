@@ -88,16 +88,16 @@ pub(super) fn draw_disks(
         let served = requests.get(disk).copied().unwrap_or_default();
         let moment = match fault {
             // It fails the last request at the latest.
-            DiskFault::DyingDisk => 1 + random.below(served.saturating_sub(1).max(1)),
-            DiskFault::OldDisk | DiskFault::RebuiltDisk => {
-                random.below(medium.writes.len().max(1) as u64)
+            DiskFault::DyingDisk | DiskFault::ReturnedDisk => {
+                1 + random.below(served.saturating_sub(1).max(1))
             }
+            DiskFault::OldDisk => random.below(medium.writes.len().max(1) as u64),
             // Early, so that its times are those of a slow disk.
             DiskFault::SlowDisk => random.below(served / EARLY + 1),
             _ => 0,
         };
         let (base, fails) = match fault {
-            DiskFault::OldDisk | DiskFault::RebuiltDisk => (
+            DiskFault::OldDisk => (
                 medium.after(usize::try_from(moment).unwrap_or_default()),
                 None,
             ),
@@ -189,7 +189,7 @@ fn inject(
         DiskFault::DeadDisk
         | DiskFault::DyingDisk
         | DiskFault::OldDisk
-        | DiskFault::RebuiltDisk
+        | DiskFault::ReturnedDisk
         | DiskFault::SlowDisk => return None,
     };
     let sectors = medium.differing(&base);
@@ -244,10 +244,6 @@ impl FaultyDisk {
             None => {}
         }
         contents
-    }
-
-    pub fn base(&self) -> &Base {
-        &self.base
     }
 
     /// Whether the disk is gone.

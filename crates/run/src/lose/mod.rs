@@ -113,6 +113,8 @@ struct FaultTester<'a> {
     rebuilds: bool,
     /// Its work if requests take time, with the work of each disk. It is done when it is needed.
     timed: Option<Timed>,
+    /// Its files after they were used, if that is known.
+    used: Option<Tree>,
 }
 
 impl<'a> FaultTester<'a> {
@@ -179,6 +181,7 @@ impl<'a> FaultTester<'a> {
             degrades: layouts::below(contender).is_none() && layouts::may_degrade(contender),
             rebuilds: layouts::may_degrade(contender) && layouts::may_scrub(contender),
             timed: None,
+            used: None,
             repairs: recipe.is_some_and(|recipe| recipe.repair(&device).is_some()),
         })
     }
@@ -213,7 +216,7 @@ impl<'a> FaultTester<'a> {
             }
             let name = match fault {
                 // The same moments.
-                DiskFault::RebuiltDisk => DiskFault::OldDisk.name(),
+                DiskFault::ReturnedDisk => DiskFault::DyingDisk.name(),
                 _ => fault.name(),
             };
             let seed = Seed::new(seed).part(name);
@@ -224,8 +227,8 @@ impl<'a> FaultTester<'a> {
                         let (judged, slow) = self.slow(&faulty)?;
                         (judged, slow, None)
                     }
-                    DiskFault::RebuiltDisk => {
-                        let (judged, rebuilt_ns) = self.rebuilt(&faulty)?;
+                    DiskFault::ReturnedDisk => {
+                        let (judged, rebuilt_ns) = self.returned(&faulty)?;
                         (judged, None, rebuilt_ns)
                     }
                     _ => (self.judge(&faulty)?, None, None),
@@ -319,6 +322,15 @@ impl<'a> FaultTester<'a> {
         &self,
         end: Result<Box<RecoveryReport>, GuestFailure>,
     ) -> Result<(RecoveryReport, Option<String>), Judged> {
+        self.right_as(&self.tree, end)
+    }
+
+    /// The same, if these files are right.
+    fn right_as(
+        &self,
+        known: &Tree,
+        end: Result<Box<RecoveryReport>, GuestFailure>,
+    ) -> Result<(RecoveryReport, Option<String>), Judged> {
         let report = end.map_err(|failure| {
             let outcome = if failure.hangs() {
                 FaultOutcome::Hang
@@ -333,7 +345,7 @@ impl<'a> FaultTester<'a> {
         let Some(tree) = &report.tree else {
             return Err((FaultOutcome::Unmountable, false, report.refused));
         };
-        let found = Comparison::of(&self.tree, tree);
+        let found = Comparison::of(known, tree);
         let message = self.unusual(&report.kernel);
         let failed = &report.no_new_file;
         let is_silent = message.is_none() && failed.is_none() && report.corrected_by.is_none();

@@ -1,9 +1,9 @@
-//! Faults whose outcome takes time: a slow disk, and the rebuild of a disk that returns with old contents.
+//! Faults whose outcome takes time: a slow disk, and the rebuild of a disk that died and returns.
 
-use super::compare::Comparison;
 use super::fault::FaultyDisk;
 use super::{FaultTester, Judged, LoseError, options, working};
-use fsdyno_lab::explorer::{AfterRecovery, Contents, Examined, RecoveryOptions, Trial};
+use fsdyno_crash::Tree;
+use fsdyno_lab::explorer::{AfterRecovery, Base, Contents, Examined, RecoveryOptions, Trial};
 use fsdyno_model::{DiskFault, DiskWork, FaultOutcome, Nanos, SlowWork};
 
 /// How many times as long work takes at least, so that it counts as slower.
@@ -43,7 +43,7 @@ impl FaultTester<'_> {
     pub(super) fn has(&self, fault: DiskFault) -> bool {
         match fault {
             DiskFault::SlowDisk => true,
-            DiskFault::RebuiltDisk => self.rebuilds,
+            DiskFault::ReturnedDisk => self.rebuilds,
             _ => self.media.len() > 1,
         }
     }
@@ -85,75 +85,87 @@ impl FaultTester<'_> {
         Ok(self.timed.insert(timed).clone())
     }
 
-    /// Lets a guest restore a disk that has old contents, and then use what another disk does not have.
-    pub(super) fn rebuilt(
+    /// Lets a guest use disks of which one dies, then restores that disk, and then reads what another disk
+    /// does not have. Also returns how long the rebuild or the scrub took.
+    pub(super) fn returned(
         &mut self,
         faulty: &FaultyDisk,
     ) -> Result<(Judged, Option<Nanos>), LoseError> {
-        let mut trial = options(Trial::Rebuild(faulty.disk));
-        let mut examined = self.guest.examine(self.contents(faulty), trial.clone())?;
-        let refused = (examined.end.as_ref()).is_ok_and(|report| report.tree.is_none());
-        if refused && self.degrades {
-            trial.without = Some(faulty.disk);
-            examined = self.guest.examine(self.contents(faulty), trial)?;
+        let known = self.after_use()?;
+        let used = self.mounted((self.contents(faulty), faulty.disk), Trial::Use)?;
+        let now = after(self.media.iter().map(|medium| &medium.healthy), &used.disks);
+        if let Err(judged) = self.right(used.end) {
+            return Ok((judged, None));
         }
-        let Examined { end, disks } = examined;
+        let contents = now.iter().cloned().map(Contents::of).collect();
+        let trial = Trial::Rebuild(faulty.disk);
+        let Examined { end, disks } = self.mounted((contents, faulty.disk), trial)?;
         let rebuilt = end.as_ref().ok().and_then(|report| report.rebuilt.clone());
         let took = rebuilt.as_ref().map(|(took, _)| *took);
-        let message = match self.right(end) {
+        let message = match self.right_as(&known, end) {
             Ok((_, message)) => message,
             Err(judged) => return Ok((judged, took)),
         };
         if let Some((_, Some(failed))) = rebuilt {
             return Ok(((FaultOutcome::Unprotected, false, Some(failed)), took));
         }
-        let judged = match self.lacks(faulty, &disks)? {
-            Some(lacks) => (FaultOutcome::Unprotected, false, Some(lacks)),
-            None => (FaultOutcome::Rebuilt, false, message),
+        let other = (faulty.disk + 1) % self.media.len();
+        let now = after(now.iter(), &disks);
+        let mut contents: Vec<Contents> = now.into_iter().map(Contents::of).collect();
+        contents[other].die_after(0);
+        let without = self.mounted((contents, other), Trial::Use)?;
+        let judged = match self.right_as(&known, without.end) {
+            Ok(_) => (FaultOutcome::Rebuilt, false, message),
+            Err((_, _, why)) => {
+                let why = why.unwrap_or_default();
+                let why = format!("then without disk {other}: {why}");
+                (FaultOutcome::Unprotected, false, Some(why))
+            }
         };
         Ok((judged, took))
     }
 
-    /// What is wrong, or cannot be read, if another disk is dead after the rebuild.
-    fn lacks(
+    /// Examines these disks; without one of them if the mount is refused and the recipe can do that.
+    fn mounted(
         &mut self,
-        faulty: &FaultyDisk,
-        disks: &[AfterRecovery],
-    ) -> Result<Option<String>, LoseError> {
-        let other = (faulty.disk + 1) % self.media.len();
-        let now = disks.iter().enumerate().map(|(disk, after)| {
-            let base = if disk == faulty.disk {
-                faulty.base()
-            } else {
-                &self.media[disk].healthy
-            };
-            let mut contents = Contents::of(base.with(&after.changes));
-            if disk == other {
-                contents.die_after(0);
-            }
-            contents
-        });
-        let now: Vec<Contents> = now.collect();
-        let mut trial = options(Trial::Use);
-        let mut examined = self.guest.examine(now.clone(), trial.clone())?;
-        let refused = (examined.end.as_ref()).is_ok_and(|report| report.tree.is_none());
-        if refused && self.degrades {
-            trial = RecoveryOptions {
-                without: Some(other),
-                ..trial
-            };
-            examined = self.guest.examine(now, trial)?;
+        (contents, lost): (Vec<Contents>, usize),
+        trial: Trial,
+    ) -> Result<Examined, LoseError> {
+        let examined = self.guest.examine(contents.clone(), options(trial))?;
+        let is_refused = (examined.end.as_ref()).is_ok_and(|report| report.tree.is_none());
+        if !is_refused || !self.degrades {
+            return Ok(examined);
         }
-        let why = match examined.end {
-            Err(failure) => Some(failure.what),
-            Ok(report) => match &report.tree {
-                None => report.stuck.or(report.refused),
-                Some(tree) => {
-                    let found = Comparison::of(&self.tree, tree);
-                    found.wrong.or(found.error).or(report.stuck)
-                }
-            },
+        let options = RecoveryOptions {
+            without: Some(lost),
+            ..options(trial)
         };
-        Ok(why.map(|why| format!("without disk {other}: {why}")))
+        Ok(self.guest.examine(contents, options)?)
     }
+
+    /// The files after a guest used disks without a fault.
+    fn after_use(&mut self) -> Result<Tree, LoseError> {
+        if let Some(tree) = &self.used {
+            return Ok(tree.clone());
+        }
+        let mut now: Vec<Base> = { self.media.iter() }
+            .map(|medium| medium.healthy.clone())
+            .collect();
+        let mut files = Tree::default();
+        for _ in 0..2 {
+            let contents = now.iter().cloned().map(Contents::of).collect();
+            let examined = self.guest.examine(contents, options(Trial::Use))?;
+            let (report, disks) = working(examined).map_err(|what| self.unhealthy(what))?;
+            now = after(now.iter(), &disks);
+            files = report.tree.unwrap_or_default();
+        }
+        Ok(self.used.insert(files).clone())
+    }
+}
+
+/// The contents of disks after these changes.
+fn after<'b>(before: impl Iterator<Item = &'b Base>, disks: &[AfterRecovery]) -> Vec<Base> {
+    let both = before.zip(disks);
+    both.map(|(base, after)| base.with(&after.changes))
+        .collect()
 }

@@ -42,7 +42,7 @@ pub struct LoseArgs {
     /// Seed of the places of faults, the moments of power cuts, or the files
     #[arg(long, value_name = "N", default_value_t = disks::SEED)]
     pub seed: u64,
-    /// With disk: kinds of faults, such as slow-disk,rebuilt-disk [default: all]
+    /// With disk: kinds of faults, such as slow-disk,returned-disk [default: all]
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = fault_parser(),
           hide_possible_values = true)]
     pub kinds: Vec<DiskFault>,
