@@ -238,7 +238,7 @@ fn of_slow_disks(tests: &FaultTests) -> Vec<String> {
         several.partition(|(_, slow)| slow.share <= AVOIDED * slow.usual_share);
     for (those, what) in [
         (avoid, "read less from the slow disk"),
-        (use_it, "did not avoid the slow disk when reading"),
+        (use_it, "kept reading from the slow disk"),
     ] {
         let those: Vec<String> = those.iter().map(|(one, _)| name(one)).collect();
         if !those.is_empty() {

@@ -212,7 +212,7 @@ fn what_works_without_a_disk_is_said_and_a_lost_disk_is_no_metadata() {
         "are multiplied by: ext4@mirror2 1.00 to 5.00 and 1.00;",
         "Neither an error nor a message of the kernel showed it.",
         "btrfs@mirror2 read less from the slow disk.",
-        "ext4@mirror2 and xfs@stripe2 did not avoid the slow disk when reading.",
+        "ext4@mirror2 and xfs@stripe2 kept reading from the slow disk.",
         "the kernel stopped: ext4@mirror2 0 of 1 (0\u{2013}97 %); btrfs@mirror2 1 of 1",
     ] {
         assert!(page.contains(said), "{said}: {page}");
