@@ -71,6 +71,8 @@ struct Open {
     failing_ns: u64,
     /// Delay by a fault.
     held_ns: u64,
+    /// How many times as long as in the model it takes.
+    slowness: u64,
 }
 
 /// A request that the disk rejects, or an I/O error of its contents.
@@ -232,6 +234,7 @@ impl Disk {
             failure: None,
             failing_ns: 0,
             held_ns: 0,
+            slowness: 1,
         };
         let held_until = self.faults.holds_until(self.now);
         open.held_ns = held_until - self.now;
@@ -241,6 +244,7 @@ impl Disk {
         } else if let Some(sector) = self.store.failing(request.kind, extent(&request)) {
             open.failure = Some(Failure::Medium { sector });
         }
+        open.slowness = self.store.slowness();
         let bytes = buffer(&request, payload);
         if let Some(recorder) = &mut self.recorder {
             recorder.submitted(Nanos(self.now), order, &request, bytes.as_deref());
@@ -478,7 +482,8 @@ impl Disk {
         let Some(open) = self.open.remove(&order) else {
             return;
         };
-        let completed = at + open.failing_ns;
+        let slow_ns = (at - open.submitted).saturating_mul(open.slowness.saturating_sub(1));
+        let completed = at.saturating_add(open.failing_ns + slow_ns);
         let completion = Completion {
             request: open.request,
             order,
@@ -486,7 +491,7 @@ impl Disk {
             completed: Nanos(completed),
             result: open.failure.map_or(Ok(()), Err),
             causes: Causes {
-                fault: causes.fault + open.failing_ns + open.held_ns,
+                fault: causes.fault + open.failing_ns + open.held_ns + slow_ns,
                 ..causes
             },
         };

@@ -63,10 +63,21 @@ impl Drop for Array {
 
 /// How many sectors differed between the copies of an array when it was last scrubbed.
 pub fn different_sectors(device: &Path) -> Result<u64, String> {
+    number(device, "mismatch_cnt")
+}
+
+/// How many devices an array lacks, or is still restoring.
+pub fn missing_devices(device: &Path) -> Result<u64, String> {
+    number(device, "degraded")
+}
+
+/// A number that md has of an array.
+fn number(device: &Path, attribute: &str) -> Result<u64, String> {
     let node = device.canonicalize();
     let node = node.map_err(|error| format!("{}: {error}", device.display()))?;
     let name = node.file_name().unwrap_or_default();
-    let file = Path::new("/sys/block").join(name).join("md/mismatch_cnt");
+    let directory = Path::new("/sys/block").join(name).join("md");
+    let file = directory.join(attribute);
     let text = fs::read_to_string(&file);
     let text = text.map_err(|error| format!("{}: {error}", file.display()))?;
     text.trim()

@@ -66,6 +66,18 @@ pub enum Trial {
     /// The same; before, run the checker of the unmounted file system, and the scrub of the mounted
     /// one.
     Audit,
+    /// Make a file some times, and time this and the reading.
+    Timed,
+    /// Rebuild or scrub before the files are read, because the disk of this number has old contents; make
+    /// no file.
+    Rebuild(usize),
+}
+
+impl Trial {
+    /// Whether requests take time. They are then those of a new guest: what was done before changes nothing.
+    pub(crate) fn is_timed(self) -> bool {
+        matches!(self, Self::Timed | Self::Rebuild(_))
+    }
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -133,6 +145,12 @@ pub struct RecoveryReport {
     /// The result of the check of the application.
     #[serde(default)]
     pub application: Option<String>,
+    /// How long reading all files took, and making files; only in a timed trial.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub took: Option<(Nanos, Nanos)>,
+    /// How long the rebuild or the scrub took, and why it failed if it did; only in such a trial.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rebuilt: Option<(Nanos, Option<String>)>,
     /// The reason why it cannot be unmounted, if it cannot.
     pub stuck: Option<String>,
     /// The first warnings of the kernel, and worse.

@@ -34,6 +34,7 @@ pub use job::Job;
 pub use labs::guest::explorer;
 pub use labs::guest::{
     CellProfile, CrashTest, GuestLab, GuestLabError, PendingKernels, Profiles, cell_memory,
+    guest_memory,
 };
 pub use labs::host::HostLab;
 pub use labs::ssh::{SshLab, SshLabError};

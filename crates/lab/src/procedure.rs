@@ -121,10 +121,10 @@ pub fn run(executor: &mut dyn CellExecutor, job: &Job<'_>) -> Result<(), CellEnd
         loop {
             for (number, phase) in &phases {
                 place.phase = number + 1;
-                if place.phase == 2 && place.round == 0 {
-                    change_state(executor, job, &devices)?;
+                if place.phase == 2 {
+                    change_state(executor, job, &devices, place.round)?;
                 }
-                one_phase(executor, job, place, phase)?;
+                one_phase(executor, job, &devices, place, phase)?;
             }
             place.round += 1;
             place.phase = 0;
@@ -155,9 +155,15 @@ fn change_state(
     executor: &mut dyn CellExecutor,
     job: &Job<'_>,
     devices: &[String],
+    round: u32,
 ) -> Result<(), CellEnd> {
-    if job.contender.state.degraded {
+    let state = &job.contender.state;
+    // It was replaced in the round before.
+    if (state.degraded && round == 0) || state.rebuilding {
         lose_device(executor, job, devices)?;
+    }
+    if round > 0 {
+        return Ok(());
     }
     take_snapshots(executor, job)
 }
@@ -203,22 +209,43 @@ fn rebuild(
     devices: &[String],
 ) -> Result<(), CellEnd> {
     executor.enter(Stage::Rebuild);
-    let of_array = executor.array().map(|array| array.rebuild.clone());
-    let steps = of_array.unwrap_or_else(|| {
-        let own = job.recipe.rebuild(devices, &executor.target());
-        own.into_iter().collect()
-    });
+    let steps = steps_to_rebuild(executor, job, devices);
     make_all(executor, &steps)
+}
+
+fn steps_to_rebuild(
+    executor: &mut dyn CellExecutor,
+    job: &Job<'_>,
+    devices: &[String],
+) -> Vec<Step> {
+    let of_array = executor.array().map(|array| array.rebuild.clone());
+    of_array.unwrap_or_else(|| {
+        let last = devices.len().saturating_sub(1);
+        let own = job.recipe.rebuild(devices, last, &executor.target());
+        own.into_iter().collect()
+    })
 }
 
 fn make_all(executor: &mut dyn CellExecutor, steps: &[Step]) -> Result<(), CellEnd> {
     steps.iter().try_for_each(|step| executor.make(step))
 }
 
-/// Prepares a scrub beside a phase after the first, if the contender's state says so.
-fn scrub(executor: &mut dyn CellExecutor, job: &Job<'_>, number: u32) -> bool {
-    if !job.contender.state.scrubbed || number == 0 {
-        return false;
+/// Prepares a scrub beside a phase after the first, or a rebuild beside the second, if the contender's
+/// state says so. Returns its stage.
+fn beside(
+    executor: &mut dyn CellExecutor,
+    job: &Job<'_>,
+    devices: &[String],
+    number: u32,
+) -> Option<Stage> {
+    let state = &job.contender.state;
+    if state.rebuilding && number == 1 {
+        let steps = steps_to_rebuild(executor, job, devices);
+        executor.beside(steps);
+        return Some(Stage::Rebuild);
+    }
+    if !state.scrubbed || number == 0 {
+        return None;
     }
     let of_array = executor.array().map(|array| array.scrub.clone());
     let steps = of_array.unwrap_or_else(|| {
@@ -226,7 +253,7 @@ fn scrub(executor: &mut dyn CellExecutor, job: &Job<'_>, number: u32) -> bool {
         own.into_iter().map(|check| check.step).collect()
     });
     executor.beside(steps);
-    true
+    Some(Stage::Scrub)
 }
 
 /// Makes, mounts, unmounts and checks the file system of a job. It stays empty.
@@ -275,6 +302,7 @@ fn unmount_and_check(
 fn one_phase(
     executor: &mut dyn CellExecutor,
     job: &Job<'_>,
+    devices: &[String],
     place: Place,
     phase: &PhasePlan,
 ) -> Result<(), CellEnd> {
@@ -304,11 +332,11 @@ fn one_phase(
             ..place
         });
     }
-    let scrubbed = scrub(executor, job, number);
+    let beside = beside(executor, job, devices, number);
     executor.enter(Stage::Phase(phase.label.clone()));
     executor.phase(job, number, evidence)?;
-    if scrubbed {
-        executor.enter(Stage::Scrub);
+    if let Some(stage) = beside {
+        executor.enter(stage);
         executor.end_beside()?;
     }
     let verifiable = kind.makes_tree || replay::is_one(kind.name);

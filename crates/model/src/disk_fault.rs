@@ -8,7 +8,7 @@ use crate::model_disk::ModelDisk;
 use crate::names::short_hash;
 use crate::provenance::Provenance;
 use crate::result::StopReason;
-use crate::units::Bytes;
+use crate::units::{Bytes, Nanos};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -37,6 +37,11 @@ pub enum DiskFault {
     DyingDisk,
     /// A disk of several has none of the writes since some moment.
     OldDisk,
+    /// A disk of several fails all requests from some moment on. It returns after the others were written, and
+    /// is rebuilt or scrubbed.
+    ReturnedDisk,
+    /// Each request to a disk takes [`DiskFault::SLOWNESS`] times as long from some moment on.
+    SlowDisk,
 }
 
 impl DiskFault {
@@ -51,14 +56,58 @@ impl DiskFault {
     ];
 
     /// Those of a whole disk.
-    pub const OF_DISKS: [Self; 3] = [Self::DeadDisk, Self::DyingDisk, Self::OldDisk];
+    pub const OF_DISKS: [Self; 5] = [
+        Self::DeadDisk,
+        Self::DyingDisk,
+        Self::OldDisk,
+        Self::ReturnedDisk,
+        Self::SlowDisk,
+    ];
+
+    /// Those that need no time: requests are served at once.
+    pub const UNTIMED: [Self; 9] = [
+        Self::BitFlip,
+        Self::LostWrite,
+        Self::TornWrite,
+        Self::MisdirectedWrite,
+        Self::ReadError,
+        Self::TransientReadError,
+        Self::DeadDisk,
+        Self::DyingDisk,
+        Self::OldDisk,
+    ];
+
+    /// How many times as long a request to a slow disk takes.
+    pub const SLOWNESS: u64 = 20;
+
+    /// All of them.
+    pub fn all() -> impl Iterator<Item = Self> {
+        Self::OF_SECTORS.into_iter().chain(Self::OF_DISKS)
+    }
 
     /// Whether a disk is gone.
     pub fn is_loss_of_disk(self) -> bool {
         matches!(self, Self::DeadDisk | Self::DyingDisk)
     }
 
-    /// Its name.
+    /// Its name in JSON and on the command line.
+    pub fn key(self) -> &'static str {
+        match self {
+            Self::BitFlip => "bit-flip",
+            Self::LostWrite => "lost-write",
+            Self::TornWrite => "torn-write",
+            Self::MisdirectedWrite => "misdirected-write",
+            Self::ReadError => "read-error",
+            Self::TransientReadError => "transient-read-error",
+            Self::DeadDisk => "dead-disk",
+            Self::DyingDisk => "dying-disk",
+            Self::OldDisk => "old-disk",
+            Self::ReturnedDisk => "returned-disk",
+            Self::SlowDisk => "slow-disk",
+        }
+    }
+
+    /// Its name in a report.
     pub fn name(self) -> &'static str {
         match self {
             Self::BitFlip => "bit flip",
@@ -70,6 +119,8 @@ impl DiskFault {
             Self::DeadDisk => "dead disk",
             Self::DyingDisk => "disk that dies in use",
             Self::OldDisk => "disk with old contents",
+            Self::ReturnedDisk => "disk that dies, returns",
+            Self::SlowDisk => "disk that slows down",
         }
     }
 }
@@ -102,16 +153,24 @@ pub enum FaultOutcome {
     ReadOnly,
     /// A system call fails; everything else is right.
     Error,
+    /// Everything is right after the rebuild or scrub of a disk, but not without another disk.
+    Unprotected,
     /// It cannot be mounted until the repair program restores all of it.
     Repaired,
     /// It cannot be mounted until it is mounted as one without the disk. Then everything is right.
     MountedDegraded,
     /// Everything is right without the disk.
     Degraded,
+    /// Everything is right, and takes longer. The log of the kernel has a message.
+    SlowLogged,
+    /// Everything is right, and takes longer. Nothing reports why.
+    Slow,
     /// Everything is right. Only the log of the kernel has a message.
     Warning,
     /// Everything is right. Only the checker or a scrub finds the bad block.
     FoundByCheck,
+    /// Everything is right after the rebuild or scrub of a disk, also without another disk.
+    Rebuilt,
     /// Everything is right, and a scrub restores the block.
     HealedByScrub,
     /// Everything is right, and the block is restored.
@@ -122,7 +181,7 @@ pub enum FaultOutcome {
 
 impl FaultOutcome {
     /// All of them, the worst first.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 20] = [
         Self::WrongData,
         Self::WrongDataLogged,
         Self::Unmountable,
@@ -131,11 +190,15 @@ impl FaultOutcome {
         Self::Hang,
         Self::ReadOnly,
         Self::Error,
+        Self::Unprotected,
         Self::Repaired,
         Self::MountedDegraded,
         Self::Degraded,
+        Self::SlowLogged,
+        Self::Slow,
         Self::Warning,
         Self::FoundByCheck,
+        Self::Rebuilt,
         Self::HealedByScrub,
         Self::Healed,
         Self::NoEffect,
@@ -158,7 +221,7 @@ pub struct InjectedFault {
     /// The disk, counted from 0.
     pub disk: u32,
     /// The sector of 512 bytes; that of a lost, torn or misdirected write is one of those that it
-    /// wrote. Of a whole disk: the requests until it dies, or the writes that it has.
+    /// wrote. Of a whole disk: the requests until it dies or slows down, or the writes that it has.
     pub sector: u64,
     /// The worst that a user sees.
     pub outcome: FaultOutcome,
@@ -168,6 +231,45 @@ pub struct InjectedFault {
     /// The first wrong file, error or message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
+    /// How long work took; only with a slow disk.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slow: Option<SlowWork>,
+    /// How long the rebuild or the scrub of the disk took, if there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rebuilt_ns: Option<Nanos>,
+}
+
+/// Work with a slow disk and without.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+pub struct SlowWork {
+    /// With the slow disk.
+    pub with: DiskWork,
+    /// The same work on disks without a fault.
+    pub without: DiskWork,
+}
+
+/// How long work takes, and what it reads of the disk that is slow, or would be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
+pub struct DiskWork {
+    /// Reading all files after the mount.
+    pub reading_ns: Nanos,
+    /// Writing files of 4 KiB, each with fsync.
+    pub writing_ns: Nanos,
+    /// The read requests to that disk.
+    pub reads: u64,
+    /// The read requests to all disks.
+    pub reads_of_all: u64,
+}
+
+impl SlowWork {
+    /// How many times as long reading and writing take.
+    pub fn ratios(&self) -> (f64, f64) {
+        let ratio = |with: Nanos, without: Nanos| with.0 as f64 / without.0.max(1) as f64;
+        (
+            ratio(self.with.reading_ns, self.without.reading_ns),
+            ratio(self.with.writing_ns, self.without.writing_ns),
+        )
+    }
 }
 
 impl InjectedFault {
@@ -229,6 +331,9 @@ pub struct FaultTestsInfo {
     pub seed: u64,
     /// The largest number of faults of each kind in blocks of each role, or the number of lives.
     pub draws: u32,
+    /// The kinds of faults.
+    #[serde(default = "untimed", skip_serializing_if = "is_untimed")]
+    pub kinds: Vec<DiskFault>,
     /// The disks that are filled; none if they are faulty instead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filling: Option<Filling>,
@@ -240,6 +345,14 @@ pub struct FaultTestsInfo {
     pub command_line: Vec<String>,
 }
 
+fn untimed() -> Vec<DiskFault> {
+    DiskFault::UNTIMED.to_vec()
+}
+
+fn is_untimed(kinds: &[DiskFault]) -> bool {
+    kinds == DiskFault::UNTIMED
+}
+
 impl FaultTestsInfo {
     /// The name of the settings.
     pub fn hash(&self) -> String {
@@ -249,11 +362,16 @@ impl FaultTestsInfo {
             draws,
             filling,
             guest,
+            kinds,
             ..
         } = self;
         // Plain data: serialisation cannot fail.
         let settings = (contenders, seed, draws, guest, filling);
-        short_hash(&serde_json::to_string(&settings).unwrap_or_default())
+        let mut text = serde_json::to_string(&settings).unwrap_or_default();
+        if !is_untimed(kinds) {
+            text += &serde_json::to_string(kinds).unwrap_or_default();
+        }
+        short_hash(&text)
     }
 
     /// The position of a test; none if its contender is not one of them.
@@ -266,7 +384,7 @@ impl FaultTestsInfo {
 
 impl FaultTests {
     /// The version of this structure.
-    pub const SCHEMA: u32 = 4;
+    pub const SCHEMA: u32 = 5;
 
     /// Their name in their id, where a run has its suite.
     pub const NAME: &'static str = "lose";

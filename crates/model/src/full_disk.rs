@@ -87,6 +87,18 @@ pub struct FillSpeed {
     pub ns: Nanos,
 }
 
+/// What saving small files takes while a share of the space is used.
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+pub struct FillLevel {
+    /// Per cent of what was available when it was new, by statvfs: one of [`FullDisk::LEVELS`].
+    pub percent: u32,
+    /// The name of the first error; none if all were saved.
+    pub error: Option<String>,
+    /// The time of all saves: each under a new name with fsync, renamed over the file, with fsync of the
+    /// directory.
+    pub ns: Nanos,
+}
+
 /// The life of a file system that an ordinary user fills, uses, and empties.
 #[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct FullDisk {
@@ -106,6 +118,9 @@ pub struct FullDisk {
     pub refused_with: String,
     /// The speed of filling.
     pub speed: Vec<FillSpeed>,
+    /// What saves take before it is full.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub levels: Vec<FillLevel>,
     /// Why it cannot be mounted after it was filled, if so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unmountable: Option<String>,
@@ -167,13 +182,28 @@ impl FullDisk {
             || delete.is_some_and(|one| one.error.is_some())
     }
 
-    /// The time for a byte in the last per cent as a multiple of that in the first half.
-    pub fn slowdown(&self) -> Option<f64> {
+    /// The shares of the space at which small files are saved before it is full, per cent.
+    pub const LEVELS: [u32; 3] = [0, 95, 99];
+
+    /// What saves take while this share is used.
+    pub fn level(&self, percent: u32) -> Option<&FillLevel> {
+        self.levels.iter().find(|one| one.percent == percent)
+    }
+
+    /// The time of these saves as a multiple of that when it was new.
+    pub fn slower_saves(&self, percent: u32) -> Option<f64> {
+        let ns = |percent| Some(self.level(percent)?.ns.0 as f64);
+        let [new, ..] = Self::LEVELS;
+        Some(ns(percent)? / ns(new).filter(|ns| *ns > 0.0)?)
+    }
+
+    /// The time for a byte from this per cent on, to the next band, as a multiple of that in the first half.
+    pub fn slowdown(&self, from: u32) -> Option<f64> {
         let cost = |from: u32| {
             let band = self.speed.iter().find(|band| band.from_percent == from)?;
             (band.bytes.0 > 0).then(|| band.ns.0 as f64 / band.bytes.0 as f64)
         };
-        let [first, .., last] = Self::BANDS;
-        Some(cost(last)? / cost(first)?)
+        let [first, ..] = Self::BANDS;
+        Some(cost(from)? / cost(first)?)
     }
 }

@@ -68,7 +68,8 @@ pub use cell::{
 pub use contender::{Contender, ContenderKernel, FilesystemKind, GrammarError, LayoutChoice};
 pub use content::DatasetContent;
 pub use disk_fault::{
-    DiskFault, FaultOutcome, FaultTest, FaultTests, FaultTestsInfo, Filling, InjectedFault,
+    DiskFault, DiskWork, FaultOutcome, FaultTest, FaultTests, FaultTestsInfo, Filling,
+    InjectedFault, SlowWork,
 };
 pub use disk_use::{DiskFigures, DiskUse, Mark, Point};
 pub use event::Event;
@@ -80,7 +81,7 @@ pub use exploration::{
 };
 pub use figure_lines::FigureLine;
 pub use figures::{FigureDefinition, FigureName, NoFigure, Reading, Source};
-pub use full_disk::{ActionOutcome, FillSpeed, FullAction, FullDisk};
+pub use full_disk::{ActionOutcome, FillLevel, FillSpeed, FullAction, FullDisk};
 pub use hardware::HardwareEvent;
 pub use kernel_work::{KernelWork, ModelCpu, ThreadWork};
 pub use lab::{GuestSize, KernelChoice, LabChoice, NoLab};

@@ -17,16 +17,19 @@ pub enum PricedKind {
     Degraded,
     /// A scrub that begins with each phase after the first.
     Scrub,
+    /// The rebuild of a disk that is lost after the first phase. It begins with the second.
+    Rebuild,
 }
 
 impl PricedKind {
     /// All of them.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Option,
         Self::Snapshots,
         Self::Disks,
         Self::Degraded,
         Self::Scrub,
+        Self::Rebuild,
     ];
 
     /// Its name.
@@ -37,11 +40,16 @@ impl PricedKind {
             Self::Disks => "disks",
             Self::Degraded => "degraded",
             Self::Scrub => "scrub",
+            Self::Rebuild => "rebuild",
         }
     }
 
-    /// Whether the first phase runs without it.
-    pub fn is_after_first(self) -> bool {
-        matches!(self, Self::Snapshots | Self::Degraded | Self::Scrub)
+    /// Whether the phase of this number, from 0, runs with it.
+    pub fn concerns(self, phase: usize) -> bool {
+        match self {
+            Self::Option | Self::Disks => true,
+            Self::Snapshots | Self::Degraded | Self::Scrub => phase > 0,
+            Self::Rebuild => phase == 1,
+        }
     }
 }

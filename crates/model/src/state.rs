@@ -13,6 +13,10 @@ use std::str::FromStr;
 
 /// The state of a file system before its workload.
 #[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent properties, each a field of the stored form"
+)]
 pub struct InitialState {
     /// Its utilisation, in tenths of a percent.
     pub fill_permille: Option<u32>,
@@ -33,6 +37,10 @@ pub struct InitialState {
     /// Whether a scrub begins with each phase after the first.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub scrubbed: bool,
+    /// Whether the last of its devices is lost between the first phase and the second, and replaced during
+    /// the second.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub rebuilding: bool,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
@@ -63,7 +71,8 @@ impl InitialState {
         let snapshots = (self.snapshots > 0).then(|| format!(" snapshots={}", self.snapshots));
         let degraded = self.degraded.then(|| " degraded".to_owned());
         let scrubbed = self.scrubbed.then(|| " scrubbed".to_owned());
-        let all = [fill, age, snapshots, degraded, scrubbed];
+        let rebuilding = self.rebuilding.then(|| " rebuilding".to_owned());
+        let all = [fill, age, snapshots, degraded, scrubbed, rebuilding];
         all.into_iter().flatten().collect()
     }
 

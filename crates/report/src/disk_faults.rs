@@ -4,9 +4,13 @@
 use crate::advice::DeadDisks;
 use crate::document::{Block, Cell, Column, Document, Label, Overflow, Row, Section, Table};
 use crate::terms;
-use fsdyno_model::{BlockRole, DiskFault, FaultOutcome, FaultTests, InjectedFault, StopReason};
-use fsdyno_stats::proportion_interval;
+use fsdyno_model::{
+    BlockRole, Contender, DiskFault, DiskWork, FaultOutcome, FaultTests, InjectedFault, Nanos,
+    SlowWork, StopReason,
+};
+use fsdyno_stats::{median, proportion_interval};
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 /// The outcomes of the faults: those of data by fault, and those of metadata in total; or all by
 /// role and fault.
@@ -21,7 +25,9 @@ pub fn document(tests: &FaultTests, by_role: bool) -> Document {
         .into_iter()
         .filter(|role| by_role || *role == BlockRole::Data);
     let by_fault = of_roles(tests, &names, shown);
-    let mut blocks = if by_role {
+    let mut blocks = if !tests.faults().any(|(_, one)| one.role.is_some()) {
+        Vec::new()
+    } else if by_role {
         vec![Block::Table(by_fault)]
     } else {
         let data = Section::new("data", "Faults of data").with(Block::Table(by_fault));
@@ -32,6 +38,19 @@ pub fn document(tests: &FaultTests, by_role: bool) -> Document {
     if let Some(of_disks) = of_disks(tests, &names) {
         let section = Section::new("disks", "Faults of a whole disk");
         blocks.push(Block::Section(section.with(Block::Table(of_disks))));
+    }
+    if let Some(times) = of_times(tests, &names) {
+        let section = Section::new("times", "Slow disks and rebuilds");
+        let section = section.with(Block::Table(times));
+        let legend = format!(
+            "A slow disk takes {} times as long for each request. Reading: all files after the mount; \
+             writing: 4 KiB, with fsync; the smallest and the largest multiple of the time without the \
+             fault. Reads from it: its part of the read requests of all tests, and that without the \
+             fault. Rebuild: the median time of the rebuild or scrub of a disk that died and returned; \
+             md restores whole disks, which are small here.",
+            DiskFault::SLOWNESS
+        );
+        blocks.push(Block::Section(section.with(Block::Legend(legend.into()))));
     }
     let seen: BTreeSet<FaultOutcome> = tests.faults().map(|(_, one)| one.outcome).collect();
     let legend: Vec<String> = seen
@@ -84,6 +103,172 @@ fn of_disks(tests: &FaultTests, names: &[String]) -> Option<Table> {
     let kinds = kinds.map(|fault| (fault.name().to_owned(), fault, None));
     let title = "Outcomes of faults of a whole disk";
     (!names.is_empty()).then(|| by_contender(title, (tests, &names), kinds))
+}
+
+/// The times with slow disks and of rebuilds, a row for each contender; none without any.
+fn of_times(tests: &FaultTests, names: &[String]) -> Option<Table> {
+    let columns = [
+        Column::of_text("reading"),
+        Column::of_text("writing"),
+        Column::new("reads from it"),
+        Column::new("without fault"),
+        Column::new("rebuild"),
+    ];
+    let rows = names.iter().filter_map(|name| {
+        let slow = SlowDisks::among(tests.of(name));
+        let rebuilt = tests
+            .of(name)
+            .filter_map(|one| Some(seconds(one.rebuilt_ns?)));
+        let rebuilt = median(&rebuilt.collect::<Vec<f64>>());
+        if slow.is_none() && rebuilt.is_none() {
+            return None;
+        }
+        let times = |of: fn(&SlowDisks) -> (f64, f64)| {
+            Cell::known(slow.as_ref().map(of), |ends| Cell::Text(factors(ends)))
+        };
+        let of_slow = |of: fn(&SlowDisks) -> f64| slow.as_ref().map(of);
+        let share =
+            |of: fn(&SlowDisks) -> f64| Cell::known(of_slow(of), |of| Cell::Percent(100.0 * of));
+        let cells = vec![
+            times(|one| one.reading),
+            times(|one| one.writing),
+            share(|one| one.share),
+            share(|one| one.usual_share),
+            Cell::known(rebuilt, |s| {
+                Cell::Duration(Duration::from_secs_f64(s).into())
+            }),
+        ];
+        Some(Row::new(Label::contender(terms::printable(name)), cells))
+    });
+    let rows: Vec<Row> = rows.collect();
+    (!rows.is_empty()).then(|| Table {
+        overflow: Overflow::Split,
+        ..Table::new("Slow disks and rebuilds", "contender", columns, rows)
+    })
+}
+
+fn seconds(ns: Nanos) -> f64 {
+    Duration::from_nanos(ns.0).as_secs_f64()
+}
+
+/// The tests with a slow disk in which nothing failed.
+struct SlowDisks {
+    tests: usize,
+    /// The smallest and the largest factor of times.
+    reading: (f64, f64),
+    writing: (f64, f64),
+    /// The part of the reads that goes to the disk, and that without the fault.
+    share: f64,
+    usual_share: f64,
+    /// In how many tests a message of the kernel was there.
+    logged: usize,
+}
+
+impl SlowDisks {
+    fn among<'a>(faults: impl Iterator<Item = &'a InjectedFault>) -> Option<Self> {
+        let with_work: Vec<(&InjectedFault, SlowWork)> =
+            { faults.filter_map(|one| Some((one, one.slow?))) }.collect();
+        let ends = |of: &dyn Fn(&SlowWork) -> f64| {
+            let figures = with_work.iter().map(|(_, work)| of(work));
+            let ends = (f64::INFINITY, 0.0_f64);
+            figures.fold(ends, |ends, one| (ends.0.min(one), ends.1.max(one)))
+        };
+        let share = |of: &dyn Fn(&SlowWork) -> DiskWork| {
+            let works = with_work.iter().map(|(_, work)| of(work));
+            let (own, all) = works.fold((0, 0), |sum, one| {
+                (sum.0 + one.reads, sum.1 + one.reads_of_all)
+            });
+            (all > 0).then(|| own as f64 / all as f64)
+        };
+        Some(Self {
+            tests: with_work.len(),
+            reading: ends(&|work| work.ratios().0),
+            writing: ends(&|work| work.ratios().1),
+            share: share(&|work| work.with)?,
+            usual_share: share(&|work| work.without)?,
+            logged: { with_work.iter() }
+                .filter(|(one, _)| one.outcome == FaultOutcome::SlowLogged)
+                .count(),
+        })
+    }
+}
+
+/// `1.02`, `1.02 to 19.4`.
+fn factors((low, high): (f64, f64)) -> String {
+    let [low, high] = [low, high].map(terms::ratio);
+    if low == high {
+        return low;
+    }
+    format!("{low} to {high}")
+}
+
+/// A mirror reads at most this part of what it read before of a disk that it avoids.
+const AVOIDED: f64 = 0.5;
+
+/// How much slower work becomes with a slow disk, and whether anything reports or avoids it.
+fn of_slow_disks(tests: &FaultTests) -> Vec<String> {
+    let contenders = tests.info.contenders.iter();
+    let all = contenders.filter_map(|one| Some((one, SlowDisks::among(tests.of(&one.label))?)));
+    let all: Vec<(&Contender, SlowDisks)> = all.collect();
+    if all.is_empty() {
+        return Vec::new();
+    }
+    let name = |one: &Contender| terms::printable(&one.label);
+    let times = all.iter().map(|(one, slow)| {
+        let (reading, writing) = (factors(slow.reading), factors(slow.writing));
+        format!("{} {reading} and {writing}", name(one))
+    });
+    let times: Vec<String> = times.collect();
+    let count = |of: fn(&SlowDisks) -> usize| all.iter().map(|(_, slow)| of(slow)).sum::<usize>();
+    let reported = match count(|slow| slow.logged) {
+        0 => "Neither an error nor a message of the kernel showed it".to_owned(),
+        logged => format!(
+            "The kernel log had a message in {logged} of {} tests, and no call failed",
+            count(|slow| slow.tests)
+        ),
+    };
+    let mut sentences = vec![format!(
+        "If one disk takes {} times as long for each request, the times of reading all files and of \
+         writing with fsync are multiplied by: {}. {reported}.",
+        DiskFault::SLOWNESS,
+        times.join("; ")
+    )];
+    let several = all.iter().filter(|(one, _)| one.layout.devices > 1);
+    let (avoid, use_it): (Vec<_>, Vec<_>) =
+        several.partition(|(_, slow)| slow.share <= AVOIDED * slow.usual_share);
+    for (those, what) in [
+        (avoid, "read less from the slow disk"),
+        (use_it, "kept reading from the slow disk"),
+    ] {
+        let those: Vec<String> = those.iter().map(|(one, _)| name(one)).collect();
+        if !those.is_empty() {
+            sentences.push(format!("{} {what}.", terms::list(&those)));
+        }
+    }
+    sentences
+}
+
+/// What became of a disk that died and returned; none if that was not tested.
+fn of_rebuilt(tests: &FaultTests, name: &str) -> Option<String> {
+    let rebuilt = tests
+        .of(name)
+        .filter(|one| one.fault == DiskFault::ReturnedDisk);
+    let outcomes: Vec<FaultOutcome> = rebuilt.map(|one| one.outcome).collect();
+    let of = "after a disk had died, returned and been rebuilt or scrubbed";
+    if outcomes.is_empty() {
+        return None;
+    }
+    let silent = share(&outcomes, |one| one == FaultOutcome::WrongData);
+    let unprotected = share(&outcomes, |one| one == FaultOutcome::Unprotected);
+    let full = share(&outcomes, |one| one == FaultOutcome::Rebuilt);
+    Some(match (silent, unprotected, full) {
+        (Some(silent), ..) => format!("silently returned wrong data in {silent} tests {of}"),
+        (_, Some(bad), _) => {
+            format!("did not survive the loss of another disk in {bad} tests {of}")
+        }
+        (.., Some(full)) => format!("survived the loss of another disk in {full} tests {of}"),
+        (None, None, None) => format!("failed {of}"),
+    })
 }
 
 /// The outcomes of some kinds of faults, a column for each contender.
@@ -177,7 +362,9 @@ pub fn sentences(tests: &FaultTests) -> Vec<String> {
         let all = names.iter().filter_map(|name| Some((*name, of(name)?)));
         together(all)
     };
-    sentences.extend(each(&|name| Some(of_flipped_data(tests, name))));
+    if tests.info.kinds.contains(&DiskFault::BitFlip) {
+        sentences.extend(each(&|name| Some(of_flipped_data(tests, name))));
+    }
     let lost = names.iter().filter_map(|name| {
         let metadata = tests.of(name).filter(|one| one.is_of_metadata());
         let metadata: Vec<FaultOutcome> = metadata.map(|one| one.outcome).collect();
@@ -198,6 +385,8 @@ pub fn sentences(tests: &FaultTests) -> Vec<String> {
         DeadDisks::among(tests.of(name)).map(DeadDisks::describe)
     }));
     sentences.extend(each(&|name| of_old_disk(tests, name)));
+    sentences.extend(each(&|name| of_rebuilt(tests, name)));
+    sentences.extend(of_slow_disks(tests));
     sentences
 }
 
@@ -300,8 +489,12 @@ fn short_name(outcome: FaultOutcome) -> &'static str {
         FaultOutcome::ReadOnly => "read-only",
         FaultOutcome::Error => "error",
         FaultOutcome::Repaired => "repaired",
+        FaultOutcome::Unprotected => "unprotected",
         FaultOutcome::MountedDegraded => "degraded-mount",
         FaultOutcome::Degraded => "degraded",
+        FaultOutcome::SlowLogged => "slow+log",
+        FaultOutcome::Slow => "slow",
+        FaultOutcome::Rebuilt => "rebuilt",
         FaultOutcome::Warning => "log",
         FaultOutcome::FoundByCheck => "check",
         FaultOutcome::HealedByScrub => "scrub",
@@ -329,6 +522,14 @@ fn meaning(outcome: FaultOutcome) -> &'static str {
         FaultOutcome::Repaired => "the repair program restored all",
         FaultOutcome::MountedDegraded => "works without the disk once mounted as degraded",
         FaultOutcome::Degraded => "works without the disk",
+        FaultOutcome::Unprotected => {
+            "right after the disk was rebuilt or scrubbed, but not without another one"
+        }
+        FaultOutcome::SlowLogged => "right and slower, and the kernel log has a message",
+        FaultOutcome::Slow => "right and slower, and nothing reports it",
+        FaultOutcome::Rebuilt => {
+            "right after the disk was rebuilt or scrubbed, also without another one"
+        }
         FaultOutcome::Warning => "only the kernel log has a message",
         FaultOutcome::FoundByCheck => "only the checker or a scrub finds it",
         FaultOutcome::HealedByScrub => "a scrub restores the block",

@@ -13,6 +13,12 @@ use std::collections::BTreeMap;
 /// The label of a row, and its word for one life.
 type Property<'a> = (&'a str, Box<dyn Fn(&FullDisk) -> String + 'a>);
 
+/// The bands of filling whose speed is shown, by their first per cent.
+const SLOWER: [(u32, &str); 3] = [(90, "from 90 %"), (95, "from 95 %"), (99, "last 1 %")];
+
+/// The levels at which small files are saved.
+const SAVES: [(u32, &str); 2] = [(95, "saves at 95 %"), (99, "saves at 99 %")];
+
 pub fn document(tests: &FaultTests, filling: &Filling) -> Document {
     let names: Vec<String> = tests.tests.iter().map(name).collect();
     let columns = names.iter().map(|name| Column {
@@ -29,8 +35,9 @@ pub fn document(tests: &FaultTests, filling: &Filling) -> Document {
         )
     };
     let legend = "stored: files when no further one of 4 KiB could be stored; said to be free: by \
-                  statvfs (df) then, for users; last 1 %: time for a byte against that in the first \
-                  half. Each action is followed by fsync. Room after deleting: with this share of \
+                  statvfs (df) then, for users; from 90 and 95 %, last 1 %: time for a byte \
+                  there against that in the first half. Saves: time of 16 saves by rename with that share \
+                  of the space used, against that when new. Each action is followed by fsync. Room after deleting: with this share of \
                   the files deleted, half of it could be written again. Save in place truncates the \
                   file first: `gone` means that its old content is lost.";
     let mut blocks = vec![Block::Table(table), Block::Legend(legend.into())];
@@ -189,14 +196,17 @@ fn rows(tests: &FaultTests) -> Vec<Row> {
         row("said to be free".to_owned(), &|test| {
             Cell::known(share(test, |life| Some(life.said_available)), Cell::Percent)
         }),
-        row("last 1 %".to_owned(), &|test| {
-            let ratios: Option<Vec<f64>> = test.full.iter().map(FullDisk::slowdown).collect();
-            let ratio = ratios.and_then(|ratios| median(&ratios));
-            Cell::known(ratio, |ratio| {
-                Cell::Text(format!("{}x", terms::ratio(ratio)))
-            })
-        }),
     ];
+    for (from, label) in SLOWER {
+        rows.push(row(label.to_owned(), &|test| {
+            let ratios: Option<Vec<f64>> =
+                test.full.iter().map(|life| life.slowdown(from)).collect();
+            Cell::known(ratios.and_then(|ratios| median(&ratios)), times)
+        }));
+    }
+    for (percent, label) in SAVES {
+        rows.push(row(label.to_owned(), &|test| saves(test, percent)));
+    }
     let mut words: Vec<Property<'_>> = vec![
         (
             "refused by",
@@ -244,6 +254,25 @@ fn rows(tests: &FaultTests) -> Vec<Row> {
         Cell::known(share(test, |life| life.emptied), Cell::Percent)
     }));
     rows
+}
+
+/// `1.2x`.
+fn times(ratio: f64) -> Cell {
+    Cell::Text(format!("{}x", terms::ratio(ratio)))
+}
+
+/// The first error of saves at this level, or by how much they are slower.
+fn saves(test: &FaultTest, percent: u32) -> Cell {
+    let levels = test.full.iter().filter_map(|life| life.level(percent));
+    let failed = levels.filter_map(|level| level.error.as_ref()).next();
+    if let Some(error) = failed {
+        return Cell::Text(terms::printable(error));
+    }
+    let ratios = test
+        .full
+        .iter()
+        .filter_map(|life| life.slower_saves(percent));
+    Cell::known(median(&ratios.collect::<Vec<f64>>()), times)
 }
 
 /// The words of all lives that did not crash: `yes`, or each with its number.
@@ -329,7 +358,11 @@ pub fn figures(tests: &FaultTests) -> Table {
         "free when new",
         "stored",
         "said to be free",
+        "from 90 %",
+        "from 95 %",
         "last 1 %",
+        "saves at 95 %",
+        "saves at 99 %",
     ]
     .into_iter()
     .chain(FullAction::ALL.map(FullAction::name))
@@ -350,7 +383,11 @@ pub fn figures(tests: &FaultTests) -> Table {
             Cell::Size(life.available),
             Cell::Size(life.stored),
             Cell::Size(life.said_available),
-            Cell::known(life.slowdown(), Cell::Number),
+            Cell::known(life.slowdown(90), Cell::Number),
+            Cell::known(life.slowdown(95), Cell::Number),
+            Cell::known(life.slowdown(99), Cell::Number),
+            Cell::known(life.slower_saves(95), Cell::Number),
+            Cell::known(life.slower_saves(99), Cell::Number),
         ];
         cells.extend(
             FullAction::ALL

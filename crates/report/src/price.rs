@@ -91,7 +91,7 @@ pub struct Price {
     /// The ratio of the space that the work takes: the largest after a phase, with snapshots that at the
     /// end; null if it is too small, with other disks, and with a lost disk or a scrub.
     pub space: Option<f64>,
-    /// How long the rebuild after the last phase takes, or a scrub beside a phase (the longest): the
+    /// How long the rebuild takes, after the last phase or beside the second, or a scrub beside a phase (the longest): the
     /// median of all draws, in nanoseconds. Null with other protections.
     pub lasts: Option<Nanos>,
     #[serde(skip)]
@@ -179,8 +179,9 @@ impl Totals {
         };
         let (with, without) = (place(&question.with)?, place(&question.without)?);
         let lines = lab.whole_times().filter(|(workload, phase, _)| {
-            let first = workload.phases.first().map(|one| &one.label);
-            !question.kind.is_after_first() || first != Some(&phase.label)
+            let mut phases = workload.phases.iter();
+            let number = phases.position(|one| one.label == phase.label);
+            number.is_some_and(|number| question.kind.concerns(number))
         });
         let lines: Vec<_> = lines.collect();
         if lines.is_empty() {
@@ -224,12 +225,14 @@ impl Price {
         totals: &Totals,
         verdict: Option<Verdict>,
     ) -> Self {
-        let first = usize::from(question.kind.is_after_first());
+        let kind = question.kind;
         let is_stored = matches!(question.kind, PricedKind::Option | PricedKind::Snapshots);
         let sum = |of: &dyn Fn(&Sample) -> Option<u64>| {
             ratio_of_sums(set, question, &|samples| {
-                let counted = samples.iter().skip(first);
-                counted.map(|sample| of(sample)).sum()
+                let counted = (0..)
+                    .zip(samples)
+                    .filter(|(phase, _)| kind.concerns(*phase));
+                counted.map(|(_, sample)| of(sample)).sum()
             })
         };
         Self {
@@ -245,7 +248,7 @@ impl Price {
             verdict: verdict.map(word),
             processor: sum(&|sample| Some(processor(sample))),
             written: sum(&|sample| Some(sample.device.as_ref()?.written_bytes.0)),
-            space: ratio_of_sums(set, question, &|samples| space(samples, first > 0))
+            space: ratio_of_sums(set, question, &|samples| space(samples, !kind.concerns(0)))
                 .filter(|_| is_stored),
             lasts: lasts(set, question),
             judged: verdict,
@@ -288,7 +291,7 @@ fn space(samples: &[&Sample], at_end: bool) -> Option<u64> {
 /// How long the rebuild takes, or the longest scrub.
 fn lasts(set: &ResultSet, question: &PriceQuestion) -> Option<Nanos> {
     let stage = match question.kind {
-        PricedKind::Degraded => Stage::Rebuild,
+        PricedKind::Degraded | PricedKind::Rebuild => Stage::Rebuild,
         PricedKind::Scrub => Stage::Scrub,
         _ => return None,
     };
@@ -422,6 +425,12 @@ fn sentences(prices: &Prices) -> Vec<String> {
                 " are of the phases after the first.",
             ]);
         }
+        if own
+            .iter()
+            .any(|one| one.question.kind == PricedKind::Rebuild)
+        {
+            text += " Times with a rebuild are of the second phase.";
+        }
         let rebuilt = own
             .iter()
             .filter(|one| one.question.kind == PricedKind::Degraded);
@@ -452,7 +461,7 @@ fn after_first(kind: PricedKind) -> Option<&'static str> {
         PricedKind::Snapshots => Some("snapshots"),
         PricedKind::Degraded => Some("a lost disk"),
         PricedKind::Scrub => Some("a scrub"),
-        PricedKind::Option | PricedKind::Disks => None,
+        PricedKind::Option | PricedKind::Disks | PricedKind::Rebuild => None,
     }
 }
 
@@ -626,6 +635,10 @@ fn legend(prices: &Prices) -> String {
     if any(&|one| one.question.kind == PricedKind::Scrub) {
         text += " A scrub begins with each phase after the first, and lasts at most as long as shown; \
                  the rest of a longer phase is without it.";
+    }
+    if any(&|one| one.question.kind == PricedKind::Rebuild) {
+        text += " A disk is lost after the first phase, and its rebuild begins with the second; it lasts as \
+                 long as shown, and the rest of a longer phase is without it.";
     }
     if any(&|one| one.lasts.is_some()) {
         text += " md restores and compares whole disks, with at most 200 MB/s (speed_limit_max); a \

@@ -30,9 +30,10 @@ struct Redundant {
     name: &'static str,
     with: Devices,
     without: Devices,
-    /// Its names without one of its disks, and with a scrub.
+    /// Its names without one of its disks, with a scrub, and with a rebuild.
     degraded: &'static str,
     scrub: &'static str,
+    rebuild: &'static str,
 }
 
 const LAYOUTS: [Redundant; 2] = [
@@ -42,6 +43,7 @@ const LAYOUTS: [Redundant; 2] = [
         without: ("single", 1),
         degraded: "a degraded mirror",
         scrub: "a scrub of a mirror",
+        rebuild: "a rebuild of a mirror",
     },
     Redundant {
         name: "a parity on 3 disks",
@@ -49,12 +51,13 @@ const LAYOUTS: [Redundant; 2] = [
         without: (STRIPE, 2),
         degraded: "a degraded parity",
         scrub: "a scrub of a parity",
+        rebuild: "a rebuild of a parity",
     },
 ];
 
 /// The protections of a contender that a run can price, each with both contenders.
 pub fn protections(base: &Contender, snapshots: &[u32]) -> Vec<PricedProtection> {
-    let upkeep = base.state.degraded || base.state.scrubbed;
+    let upkeep = base.state.degraded || base.state.scrubbed || base.state.rebuilding;
     let Some(recipe) = recipes::find(&base.filesystem).filter(|_| !upkeep) else {
         return Vec::new();
     };
@@ -83,6 +86,13 @@ pub fn protections(base: &Contender, snapshots: &[u32]) -> Vec<PricedProtection>
             ..InitialState::default()
         };
         of_state(PricedKind::Scrub, name.to_owned(), one, state)
+    };
+    let rebuilding = |one: &Contender, name: &str| {
+        let state = InitialState {
+            rebuilding: true,
+            ..InitialState::default()
+        };
+        of_state(PricedKind::Rebuild, name.to_owned(), one, state)
     };
     let mut all = Vec::new();
     for one in recipe.facts().protections {
@@ -119,6 +129,7 @@ pub fn protections(base: &Contender, snapshots: &[u32]) -> Vec<PricedProtection>
             all.push(priced(PricedKind::Disks, name, with.clone(), without));
             if with.state.is_fresh() && layouts::may_degrade(&with) {
                 all.push(degraded(&with, layout.degraded));
+                all.push(rebuilding(&with, layout.rebuild));
             }
             if with.state.is_fresh() && layouts::may_scrub(&with) {
                 all.push(scrubbed(&with, layout.scrub));
@@ -232,9 +243,11 @@ mod tests {
                 "a scrub: btrfs scrubbed / btrfs",
                 "a mirror of 2 disks: btrfs@mirror2 / btrfs",
                 "a degraded mirror: btrfs@mirror2 degraded / btrfs@mirror2",
+                "a rebuild of a mirror: btrfs@mirror2 rebuilding / btrfs@mirror2",
                 "a scrub of a mirror: btrfs@mirror2 scrubbed / btrfs@mirror2",
                 "a parity on 3 disks: btrfs@parity3 / btrfs@stripe2",
                 "a degraded parity: btrfs@parity3 degraded / btrfs@parity3",
+                "a rebuild of a parity: btrfs@parity3 rebuilding / btrfs@parity3",
                 "a scrub of a parity: btrfs@parity3 scrubbed / btrfs@parity3",
             ]
         );
@@ -246,9 +259,11 @@ mod tests {
                 "data in the journal: ext4:noatime,data=journal / ext4:noatime",
                 "a mirror of 2 disks: ext4@mirror2:noatime / ext4:noatime",
                 "a degraded mirror: ext4@mirror2:noatime degraded / ext4@mirror2:noatime",
+                "a rebuild of a mirror: ext4@mirror2:noatime rebuilding / ext4@mirror2:noatime",
                 "a scrub of a mirror: ext4@mirror2:noatime scrubbed / ext4@mirror2:noatime",
                 "a parity on 3 disks: ext4@parity3:noatime / ext4@stripe2:noatime",
                 "a degraded parity: ext4@parity3:noatime degraded / ext4@parity3:noatime",
+                "a rebuild of a parity: ext4@parity3:noatime rebuilding / ext4@parity3:noatime",
                 "a scrub of a parity: ext4@parity3:noatime scrubbed / ext4@parity3:noatime",
             ]
         );

@@ -18,6 +18,9 @@ pub struct SeriesSummary {
     pub stop: Option<StopReason>,
     /// The labels of its contenders.
     pub contenders: Vec<String>,
+    /// Whether the power was cut during usual work.
+    #[serde(skip)]
+    pub has_activities: bool,
     /// Recorded power cuts of all contenders.
     pub power_cuts_recorded: u64,
     /// Planned power cuts of the whole series.
@@ -55,6 +58,7 @@ impl Store {
             SELECT id, started_unix_ns, ended_unix_ns, stop,
                 (SELECT json_group_array(value ->> '$.label')
                     FROM json_each(record.document, '$.contenders')),
+                record.document ->> '$.activities' IS NOT NULL,
                 count(part.key), planned,
                 count(part.key) FILTER (WHERE coalesce((SELECT sum(value) FROM
                     json_each(part.document, '$.recovery.judgement.lost')) > 0,
@@ -70,6 +74,7 @@ impl Store {
                 ended_unix_ns: fields.moment_or_none()?,
                 stop: fields.word_or_none()?,
                 contenders: fields.json()?,
+                has_activities: fields.take()?,
                 power_cuts_recorded: fields.number()?,
                 power_cuts_planned: fields.number()?,
                 losing: fields.number()?,

@@ -3,6 +3,7 @@
 
 use crate::exit::CliError;
 use clap::Args;
+use fsdyno_lab::{cell_memory, guest_memory};
 use fsdyno_model::{Bytes, Plan, Shard};
 use fsdyno_observe::counters::memory_available;
 use std::num::NonZeroUsize;
@@ -32,15 +33,30 @@ pub struct JobsArgs {
 }
 
 impl JobsArgs {
-    /// The requested number, or one that fits this machine if each job needs this much memory.
-    pub fn count(&self, memory: Bytes) -> NonZeroUsize {
-        let fitting = memory_available().map_or(usize::MAX, |available| {
-            let jobs = available.0 / 100 * MEMORY_PERCENT / memory.0.max(1);
-            usize::try_from(jobs).unwrap_or(usize::MAX)
-        });
+    /// The requested number, or one that fits this machine if each job is the largest cell of these plans.
+    pub fn of_cells<'p>(&self, plans: impl IntoIterator<Item = &'p Plan>) -> NonZeroUsize {
+        let memory = plans.into_iter().map(cell_memory);
+        self.count(memory.max().unwrap_or(Bytes(0)))
+    }
+
+    /// The requested number, or one that fits this machine if each job is a guest in virtual time with this
+    /// much memory for its work.
+    pub fn of_guests(&self, memory: Bytes) -> NonZeroUsize {
+        self.count(guest_memory(memory))
+    }
+
+    /// The same, if each job takes this much memory of this machine.
+    fn count(&self, memory: Bytes) -> NonZeroUsize {
+        let fitting = memory_available().map_or(usize::MAX, |all| fitting(all, memory));
         let fitting = NonZeroUsize::new(processors().get().min(fitting));
         self.jobs.or(fitting).unwrap_or(NonZeroUsize::MIN)
     }
+}
+
+/// How many jobs that take this much memory fit into what is available.
+fn fitting(available: Bytes, each: Bytes) -> usize {
+    let jobs = available.0 / 100 * MEMORY_PERCENT / each.0.max(1);
+    usize::try_from(jobs).unwrap_or(usize::MAX)
 }
 
 #[derive(Debug, Clone, Default, Args)]
@@ -78,5 +94,21 @@ pub fn fixed_repeats(plan: &Plan) -> Result<(), CliError> {
             "--shard: the figures of all machines would decide the number of repeats. Set it: \
              --repeats N",
         )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_many_guests_run_as_have_room_with_their_kernels() {
+        let of_work = Bytes(512 << 20);
+        let each = guest_memory(of_work);
+        assert!(each > of_work);
+        // Room for two of them, and for three without what their kernels need.
+        let available = Bytes(2 * each.0 * 100 / MEMORY_PERCENT + 100);
+        assert_eq!(fitting(available, each), 2);
+        assert!(fitting(Bytes(3 * of_work.0 * 100 / MEMORY_PERCENT + 100), each) < 3);
     }
 }

@@ -53,7 +53,7 @@ const OF_RUN: [&str; 13] = [
 const HELP: &str = "\
 Compared are checksums, compression and journal as options, snapshots, a mirror
 or parity of the file system or of md below it, the same after the loss of a
-disk, and a scrub, each with the same contender without it.";
+disk, a scrub and a rebuild, each with the same contender without it.";
 
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
@@ -71,9 +71,10 @@ pub struct PriceArgs {
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "1,10,100",
           value_parser = clap::value_parser!(u32).range(1..=i64::from(InitialState::MAX_SNAPSHOTS)))]
     pub snapshots: Vec<u32>,
-    /// Kinds of protections: option, snapshots, disks, degraded, scrub [default: all]
+    /// Kinds: option, snapshots, disks, degraded, scrub, rebuild [default: all]
     ///
-    /// `disks` is a mirror and a parity, `degraded` the same after the loss of a disk. md restores and
+    /// `disks` is a mirror and a parity, `degraded` the same after the loss of a disk, `rebuild` while it
+    /// is replaced. md restores and
     /// compares whole disks, which takes most of the time.
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = kind_parser(),
           hide_possible_values = true)]

@@ -132,6 +132,49 @@ fn a_mirror_works_without_a_disk_and_a_stripe_does_not() {
 }
 
 #[test]
+fn a_slow_disk_is_timed_and_a_disk_that_returns_is_rebuilt() {
+    let name = "a_slow_disk_is_timed_and_a_disk_that_returns_is_rebuilt";
+    let Some(kernel) = lab_kernel(name) else {
+        return;
+    };
+    if !have(&["mkfs.ext4", "mkfs.btrfs", "mdadm"], name) {
+        return;
+    }
+    let home = Home::new();
+    let lose = |contenders: &str| -> Value {
+        let kinds = ["--kinds", "slow-disk,returned-disk", "--draws", "1"];
+        let printed = lose(
+            &home,
+            &kernel,
+            &[&["--fs", contenders], &kinds[..]].concat(),
+        );
+        assert_eq!(printed.code, Some(0), "{}", printed.err);
+        serde_json::from_str(&printed.out).expect(&printed.err)
+    };
+    let tests = lose("ext4,ext4@mirror2,btrfs@mirror2");
+    let fault = |contender: &str, kind: &str| {
+        let all = of(&tests, contender);
+        let mut found = all.iter().filter(|one| one["fault"] == kind);
+        found.next().cloned()
+    };
+    assert_eq!(fault("ext4", "returned-disk"), None);
+    let slow = fault("ext4", "slow-disk").unwrap();
+    assert_eq!(slow["outcome"], "slow", "{slow}");
+    let ns = |which: &str| slow["slow"][which]["writing_ns"].as_u64().unwrap();
+    // Each request takes 20 times as long.
+    assert!(ns("with") > 10 * ns("without"), "{slow}");
+    for mirror in ["ext4@mirror2", "btrfs@mirror2"] {
+        // A write waits for the slower disk.
+        assert_eq!(fault(mirror, "slow-disk").unwrap()["outcome"], "slow");
+        let returned = fault(mirror, "returned-disk").unwrap();
+        assert_eq!(returned["outcome"], "rebuilt", "{returned}");
+        assert!(returned["rebuilt_ns"].as_u64() > Some(0), "{returned}");
+    }
+    let again = lose("ext4@mirror2");
+    assert_eq!(of(&again, "ext4@mirror2"), of(&tests, "ext4@mirror2"));
+}
+
+#[test]
 fn a_power_cut_takes_unsynced_work_and_only_xfs_breaks_saves_by_rename() {
     let name = "a_power_cut_takes_unsynced_work_and_only_xfs_breaks_saves_by_rename";
     let Some(kernel) = lab_kernel(name) else {

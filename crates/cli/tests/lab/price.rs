@@ -70,7 +70,7 @@ fn protections_are_priced_by_the_same_work_without_them() {
     let checksums = of("checksums of data");
     assert_eq!(checksums["without"], "btrfs:nodatasum");
     // A disk that is lost, of a file system's own copies and of md, which restores all of the disk.
-    let ext4 = measured("ext4", &["--kinds", "degraded"]);
+    let ext4 = measured("ext4", &["--kinds", "degraded,rebuild"]);
     let lasts = |prices: &Value, protection: &str| {
         let all = prices.as_array().unwrap().iter();
         let mut found = all.filter(|one| one["protection"] == protection);
@@ -79,6 +79,14 @@ fn protections_are_priced_by_the_same_work_without_them() {
     for protection in ["a degraded mirror", "a degraded parity"] {
         let (of_data, of_disk) = (lasts(&btrfs, protection), lasts(&ext4, protection));
         assert!(of_data > 0 && of_disk > 10 * of_data, "{protection}");
+    }
+    for rebuild in ["a rebuild of a mirror", "a rebuild of a parity"] {
+        assert!(
+            lasts(&btrfs, rebuild) > 0 && lasts(&ext4, rebuild) > 0,
+            "{rebuild}"
+        );
+        let price = of(rebuild);
+        assert_eq!(price["phases"], serde_json::json!(["mail-read"]), "{price}");
     }
     for scrub in ["a scrub", "a scrub of a mirror", "a scrub of a parity"] {
         assert!(lasts(&btrfs, scrub) > 0, "{scrub}");

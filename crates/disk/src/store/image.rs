@@ -158,7 +158,10 @@ pub struct Contents {
     failing_once: SectorSet,
     /// How many requests are served before all fail; none if that never happens.
     lives: Option<u64>,
+    /// How many requests are served before each takes so many times as long; none if that never happens.
+    slows: Option<(u64, u64)>,
     requests: u64,
+    read_requests: u64,
     /// The sectors whose reads are logged; none if all.
     logged: Option<Arc<SectorSet>>,
     read: SectorSet,
@@ -174,7 +177,9 @@ impl Contents {
             unreadable: SectorSet::new(),
             failing_once: SectorSet::new(),
             lives: None,
+            slows: None,
             requests: 0,
+            read_requests: 0,
             logged: None,
             read: SectorSet::new(),
             reads: Vec::new(),
@@ -206,6 +211,11 @@ impl Contents {
         self.lives = Some(requests);
     }
 
+    /// Lets each request take so many times as long after this number.
+    pub fn slow_after(&mut self, requests: u64, times: u64) {
+        self.slows = Some((requests, times));
+    }
+
     /// Logs only reads of these sectors.
     pub fn log_only(&mut self, sectors: Arc<SectorSet>) {
         self.logged = Some(sectors);
@@ -225,6 +235,11 @@ impl Contents {
     /// How many requests there were.
     pub fn requests(&self) -> u64 {
         self.requests
+    }
+
+    /// How many of them were reads.
+    pub fn read_requests(&self) -> u64 {
+        self.read_requests
     }
 
     pub fn delta(&self) -> &Delta {
@@ -372,6 +387,7 @@ impl Store for Image {
     fn failing(&self, kind: Kind, sectors: Range<u64>) -> Option<u64> {
         let mut contents = self.contents();
         contents.requests += 1;
+        contents.read_requests += u64::from(kind == Kind::Read);
         if contents
             .lives
             .is_some_and(|lives| contents.requests > lives)
@@ -392,6 +408,14 @@ impl Store for Image {
         contents.failing_once.remove(lost);
         contents.note_read(sectors.start * SECTOR, length);
         Some(lost)
+    }
+
+    fn slowness(&self) -> u64 {
+        let contents = self.contents();
+        match contents.slows {
+            Some((requests, times)) if contents.requests > requests => times,
+            _ => 1,
+        }
     }
 }
 

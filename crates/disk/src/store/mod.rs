@@ -36,6 +36,11 @@ pub trait Store: Send {
     fn failing(&self, _kind: Kind, _sectors: Range<u64>) -> Option<u64> {
         None
     }
+
+    /// How many times as long as in the model the request takes about which [`Store::failing`] was asked last.
+    fn slowness(&self) -> u64 {
+        1
+    }
 }
 
 /// A store that discards all contents.

@@ -24,13 +24,18 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::slice;
-use std::time::Instant;
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// The maximum number of lost files of a timed program that are described.
 const REPORTED: usize = 5;
 
 /// The operation in flight, and one whose return was not reported.
 const IN_FLIGHT: u32 = 2;
+
+/// How long and how often it is examined whether an array has all disks again.
+const REBUILD_TIMEOUT: Duration = Duration::from_secs(300);
+const REBUILD_POLL: Duration = Duration::from_millis(5);
 
 /// The name of the array of the disks.
 const ARRAY: &str = "tested";
@@ -310,6 +315,39 @@ impl<'a> TestedFilesystem<'a> {
         program(&scrub.step, scrub.clean).err()
     }
 
+    /// Restores the data of the disk of this number in the mounted file system: by a rebuild if the array or
+    /// the mount left it out, else by a scrub that repairs. The error is the reason why that failed.
+    pub(super) fn rebuild(&self, disk: usize, left_out: bool) -> Result<(), String> {
+        let unknown = || "its recipe knows no such step".to_owned();
+        let Some(array) = &self.array else {
+            let (step, clean): (_, &[i32]) = if left_out {
+                let step = self.recipe.rebuild(&self.devices, disk, &self.target);
+                (step.ok_or_else(unknown)?, &[0])
+            } else {
+                let scrub = self.recipe.scrub(&self.target).ok_or_else(unknown)?;
+                (scrub.step, scrub.clean)
+            };
+            return program(&step, clean).map(drop);
+        };
+        let device = Path::new(&array.device);
+        if arrays::missing_devices(device)? == 0 {
+            return carry_out_until_idle(&array.resync);
+        }
+        let mut disks = self.disks.clone();
+        // The last one is replaced.
+        disks[disk..].rotate_left(1);
+        let rotated = layouts::joined(self.contender, &disks, ARRAY).ok_or_else(unknown)?;
+        carry_out_until_idle(&rotated.rebuild)?;
+        let began = Instant::now();
+        while arrays::missing_devices(device)? > 0 {
+            if began.elapsed() > REBUILD_TIMEOUT {
+                return Err(format!("{} is still without a disk", array.device));
+            }
+            thread::sleep(REBUILD_POLL);
+        }
+        Ok(())
+    }
+
     /// Mounts the file system after a crash; repairs it if it cannot be mounted as it is.
     fn mount_after_crash(&self, recovery: &mut Recovery) -> Result<MountedFilesystem, String> {
         let mounted = self.boot().and_then(|corrected_by| {
@@ -327,6 +365,17 @@ impl<'a> TestedFilesystem<'a> {
         self.repair()?;
         self.mount(self.contender)
     }
+}
+
+/// Runs steps that manage an array. The last one waits, and has the status 1 if nothing is left to wait for
+/// (mdadm(8)).
+fn carry_out_until_idle(steps: &[Step]) -> Result<(), String> {
+    let Some((wait, steps)) = steps.split_last() else {
+        return Ok(());
+    };
+    let mut steps = steps.iter();
+    steps.try_for_each(|step| program(step, &[0]).map(drop))?;
+    program(wait, &[0, 1]).map(drop)
 }
 
 /// Runs checks; returns the last one that corrected anything (fsck(8): a status other than 0).

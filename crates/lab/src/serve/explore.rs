@@ -23,7 +23,7 @@ use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long a new file system stays mounted, so that it finishes its work in the background: the
 /// kernel clears inode tables after the first mount of an ext4.
@@ -35,6 +35,9 @@ const RATE_LIMIT: Duration = Duration::from_secs(6);
 /// How often and at which interval an unmounted disk is examined until nothing holds it.
 const HELD_TRIES: u32 = 2000;
 const HELD_POLL: Duration = Duration::from_millis(5);
+
+/// How often a file is written where that is timed.
+const TIMED_FILES: u32 = 32;
 
 /// The maximum number of warnings of the kernel that are reported.
 const MAX_WARNINGS: usize = 100;
@@ -289,9 +292,23 @@ impl Line {
         if audits {
             report.audit = report.audit.take().or_else(|| tested.scrub());
         }
+        if let Some(Trial::Rebuild(disk)) = trial {
+            let began = Instant::now();
+            let failed = tested.rebuild(disk, without.is_some()).err();
+            report.rebuilt = Some((began.elapsed().into(), failed));
+        }
+        let began = Instant::now();
         let tree = crash::dump(&tested.target, exact);
-        if trial.is_some() {
-            report.no_new_file = crash::make_file(&tested.target);
+        let read = began.elapsed();
+        let files = match trial {
+            None | Some(Trial::Rebuild(_)) => 0,
+            Some(Trial::Use | Trial::Audit) => 1,
+            Some(Trial::Timed) => TIMED_FILES,
+        };
+        let began = Instant::now();
+        report.no_new_file = (0..files).find_map(|_| crash::make_file(&tested.target));
+        if trial == Some(Trial::Timed) {
+            report.took = Some((read.into(), began.elapsed().into()));
         }
         if let Err(reason) = mounted.unmount() {
             return Ok(Err(reason));

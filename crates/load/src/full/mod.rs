@@ -12,8 +12,9 @@ use crate::tool_run::User;
 use directory::{Directory, Failed, calling};
 use fsdyno_datasets::seed::Seed;
 use fsdyno_files::{errno, uninterrupted};
-use fsdyno_model::{Bytes, FillSpeed, FullDisk, Nanos};
+use fsdyno_model::{Bytes, FillLevel, FillSpeed, FullDisk, Nanos};
 use known::{Durability, Known, content};
+use rustix::fs::fsync;
 use rustix::io::write;
 use std::fs;
 use std::io;
@@ -55,6 +56,9 @@ const LOG_LENGTH: u64 = 60_000;
 const APPENDED: u64 = 256;
 const NOTE: u64 = 16 << 10;
 const OVERWRITTEN: usize = 64;
+
+/// How often a small file is saved at each level.
+const SAVES: u32 = 16;
 
 /// How many seconds deleted space is waited for.
 const PATIENCE: u32 = 30;
@@ -102,7 +106,14 @@ impl FullLife {
         let sizes = self.seed.part("sizes");
         let part = (self.report.available.0 / PARTS).max(1);
         let mut total = 0;
+        let mut saving = Duration::ZERO;
+        let mut levels = FullDisk::LEVELS.into_iter().peekable();
         let refused = loop {
+            if let Some(percent) = levels.next_if(|percent| self.is_filled(&directory, *percent)) {
+                let before = Instant::now();
+                self.save_at(&directory, percent);
+                saving += before.elapsed();
+            }
             let size = size_of(sizes.at(self.next));
             let (length, written) = self.add(&directory, size);
             total += length;
@@ -111,7 +122,7 @@ impl FullLife {
             if total - last >= part || failed.is_some() {
                 let synced = self.sync(&directory);
                 failed = failed.or(synced.err());
-                steps.push((total, Nanos::from(began.elapsed())));
+                steps.push((total, Nanos::from(began.elapsed() - saving)));
             }
             if let Some(failed) = failed {
                 break failed;
@@ -124,6 +135,50 @@ impl FullLife {
         self.report.stored = Bytes(self.known.iter().map(Known::length).sum());
         self.report.said_available = directory.available()?;
         Ok(())
+    }
+
+    /// Whether this share of what was available is used.
+    fn is_filled(&self, directory: &Directory, percent: u32) -> bool {
+        let all = self.report.available.0;
+        let left = directory.available().map_or(all, |left| left.0);
+        all.saturating_sub(left) / 100 >= all / 10_000 * u64::from(percent)
+    }
+
+    /// Saves a small file some times, and removes it.
+    fn save_at(&mut self, directory: &Directory, percent: u32) {
+        let mut done = self.sync(directory);
+        let (path, new) = ("notes/saved", "notes/saved.new");
+        let began = Instant::now();
+        for _ in 0..SAVES {
+            if done.is_err() {
+                break;
+            }
+            done = self.save(directory, new, (self.next, 0), path);
+        }
+        self.report.levels.push(FillLevel {
+            percent,
+            error: done.err().map(|failed| errno::text(failed.errno)),
+            ns: Nanos::from(began.elapsed()),
+        });
+        for path in [path, new] {
+            // Either may not exist.
+            let _ = directory.unlink(path);
+        }
+    }
+
+    /// Writes this content of a small file under a new name, and renames it over the file.
+    fn save(
+        &self,
+        directory: &Directory,
+        new: &str,
+        version: (u64, u32),
+        path: &str,
+    ) -> Result<(), Failed> {
+        let file = directory.create(new)?;
+        self.write(&file, version, (0, NOTE)).1?;
+        calling("fsync", uninterrupted(|| fsync(&file)))?;
+        directory.rename(new, path)?;
+        directory.sync_directory("notes")
     }
 
     fn make_known(&mut self, directory: &Directory) -> Result<(), Failed> {
@@ -346,6 +401,6 @@ mod tests {
             speed: bands(&steps),
             ..FullDisk::default()
         };
-        assert_eq!(life.slowdown(), Some(1.0));
+        assert_eq!(life.slowdown(99), Some(1.0));
     }
 }

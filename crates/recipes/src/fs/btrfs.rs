@@ -299,10 +299,10 @@ impl Filesystem for Btrfs {
         Some(self.mount(&contender, rest, target))
     }
 
-    fn rebuild(&self, devices: &[String], target: &Path) -> Option<Step> {
+    fn rebuild(&self, devices: &[String], lost: usize, target: &Path) -> Option<Step> {
         // mkfs.btrfs numbers its devices from 1.
-        let (last, number) = (devices.last()?, devices.len().to_string());
-        let words = ["btrfs", "replace", "start", "-B", "-f", &number, last];
+        let (device, number) = (devices.get(lost)?, (lost + 1).to_string());
+        let words = ["btrfs", "replace", "start", "-B", "-f", &number, device];
         let argv = words.into_iter().chain([target.to_str()?]);
         Some(Step::command(argv))
     }

@@ -265,9 +265,9 @@ pub trait Filesystem: Sync {
         None
     }
 
-    /// Replaces that device by an empty one of the same name, in the mounted file system. The step ends
-    /// when its data are restored.
-    fn rebuild(&self, _devices: &[String], _target: &Path) -> Option<Step> {
+    /// Replaces the device of this number by an empty one of the same name, in the file system that is
+    /// mounted without it. The step ends when its data are restored.
+    fn rebuild(&self, _devices: &[String], _lost: usize, _target: &Path) -> Option<Step> {
         None
     }
 

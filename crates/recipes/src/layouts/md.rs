@@ -18,6 +18,8 @@ pub struct Array {
     pub rebuild: Vec<Step>,
     /// Steps that read the array and compare its copies, and end when that is done.
     pub scrub: Vec<Step>,
+    /// Steps that make its copies equal, and end when that is done.
+    pub resync: Vec<Step>,
 }
 
 /// Requirements of a layout below the file system.
@@ -77,6 +79,10 @@ pub(super) fn joined(level: &str, devices: &[String], name: &str) -> Array {
     let manage = |words: &[&str]| Step::command(["mdadm", &device].iter().chain(words).copied());
     // It ends when the kernel has nothing more to copy or to compare.
     let wait = Step::command(["mdadm", "--wait", &device]);
+    let action = |name: &str| {
+        let action = format!("--action={name}");
+        Step::command(["mdadm", "--quiet", &*action, &*device])
+    };
     // All devices are examined: one that cannot be read is left out.
     let start = [
         "mdadm",
@@ -97,10 +103,8 @@ pub(super) fn joined(level: &str, devices: &[String], name: &str) -> Array {
             manage(&["--quiet", "--add", last]),
             wait.clone(),
         ],
-        scrub: vec![
-            Step::command(["mdadm", "--quiet", "--action=check", &device]),
-            wait,
-        ],
+        scrub: vec![action("check"), wait.clone()],
+        resync: vec![action("repair"), wait],
         device,
     }
 }

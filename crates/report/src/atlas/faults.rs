@@ -2,7 +2,8 @@
 
 use super::{Atlas, Head};
 use fsdyno_model::{
-    Bytes, Contender, FaultTest, FaultTests, FaultTestsInfo, GuestSize, Provenance, StopReason,
+    Bytes, Contender, DiskFault, FaultTest, FaultTests, FaultTestsInfo, GuestSize, Provenance,
+    StopReason,
 };
 use serde::{Deserialize, Serialize};
 
@@ -54,6 +55,7 @@ impl AtlasFaults {
                 contenders: self.contenders.clone(),
                 seed: self.seed,
                 draws: self.draws,
+                kinds: DiskFault::UNTIMED.to_vec(),
                 filling: None,
                 guest: GuestSize {
                     memory: Bytes(0),

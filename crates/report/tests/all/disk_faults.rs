@@ -2,9 +2,9 @@
 
 use crate::wide;
 use fsdyno_model::{
-    ActionOutcome, BlockRole, Bytes, Contender, DiskFault, DiskTime, FaultOutcome, FaultTest,
-    FaultTests, FaultTestsInfo, FillSpeed, Filling, FullAction, FullDisk, GuestSize, InjectedFault,
-    ModelDisk, Nanos, Provenance, StopReason,
+    ActionOutcome, BlockRole, Bytes, Contender, DiskFault, DiskTime, DiskWork, FaultOutcome,
+    FaultTest, FaultTests, FaultTestsInfo, FillSpeed, Filling, FullAction, FullDisk, GuestSize,
+    InjectedFault, ModelDisk, Nanos, Provenance, SlowWork, StopReason,
 };
 use fsdyno_report::{Format, Options, render_disk_faults};
 
@@ -38,6 +38,8 @@ pub fn tests() -> FaultTests {
             detail: outcome
                 .is_loss()
                 .then(|| "`a \u{1b}[31mfile` is wrong".to_owned()),
+            slow: None,
+            rebuilt_ns: None,
         };
         tests.push(FaultTest {
             contender: contender.label.clone(),
@@ -65,6 +67,7 @@ pub fn tests() -> FaultTests {
             contenders: contenders.to_vec(),
             seed: 1,
             draws: 2,
+            kinds: DiskFault::all().collect(),
             filling: None,
             guest: GuestSize {
                 memory: Bytes(1 << 29),
@@ -161,7 +164,29 @@ fn whole_disks() -> FaultTests {
             of_disk(DiskFault::DeadDisk, 1, dead),
             of_disk(DiskFault::DyingDisk, 1, FaultOutcome::Degraded),
             of_disk(DiskFault::OldDisk, 1, old),
+            InjectedFault {
+                rebuilt_ns: Some(Nanos(1_500_000_000)),
+                ..of_disk(DiskFault::ReturnedDisk, 1, FaultOutcome::Rebuilt)
+            },
         ]);
+        // Each disk is slow once; btrfs reads nothing from it then.
+        for disk in [0, 1] {
+            let work = |seconds, reads| DiskWork {
+                reading_ns: Nanos(seconds * 1_000_000_000),
+                writing_ns: Nanos(2_000_000_000),
+                reads,
+                reads_of_all: 100,
+            };
+            let with = if label.starts_with("btrfs") { 0 } else { 50 };
+            one.faults.push(InjectedFault {
+                slow: Some(SlowWork {
+                    with: work(u64::from(2 + 8 * disk), with),
+                    without: work(2, 50),
+                }),
+                ..of_disk(DiskFault::SlowDisk, disk, FaultOutcome::Slow)
+            });
+            contender.layout.devices = 2;
+        }
         one.contender = label.to_owned();
         label.clone_into(&mut contender.label);
     }
@@ -183,6 +208,11 @@ fn what_works_without_a_disk_is_said_and_a_lost_disk_is_no_metadata() {
         "btrfs@mirror2 had all data in 1 tests with old contents of a disk.",
         "xfs@stripe2 lost data in 1 of 1 (2–100 %) tests with old contents of a disk.",
         "dead disk degraded 2 degraded-mount 2 unmountable 2",
+        "each survived the loss of another disk in 1 of 1 (2–100 %) tests after a disk had died, returned and been rebuilt or scrubbed.",
+        "are multiplied by: ext4@mirror2 1.00 to 5.00 and 1.00;",
+        "Neither an error nor a message of the kernel showed it.",
+        "btrfs@mirror2 read less from the slow disk.",
+        "ext4@mirror2 and xfs@stripe2 kept reading from the slow disk.",
         "the kernel stopped: ext4@mirror2 0 of 1 (0\u{2013}97 %); btrfs@mirror2 1 of 1",
     ] {
         assert!(page.contains(said), "{said}: {page}");

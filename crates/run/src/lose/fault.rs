@@ -13,6 +13,9 @@ use std::collections::BTreeSet;
 /// fault.
 const ATTEMPTS: u32 = 4;
 
+/// A disk slows down in the first so many parts of its requests.
+const EARLY: u64 = 10;
+
 /// A disk with a fault.
 #[derive(Debug, Clone)]
 pub(super) struct FaultyDisk {
@@ -30,6 +33,8 @@ enum Fails {
     UntilWritten,
     /// All requests to the disk fail after this number.
     After(u64),
+    /// All requests to the disk are slow after this number.
+    Slowly(u64),
 }
 
 /// Draws different faults in these places.
@@ -66,7 +71,7 @@ fn pick(places: &[Place], random: &mut Random) -> Option<Place> {
 }
 
 /// Draws different faults of whole disks, of which each served this number of requests: of each the
-/// number of requests until it dies, or of the writes that it has.
+/// number of requests until it dies or slows down, or of the writes that it has.
 pub(super) fn draw_disks(
     (media, requests): (&[Medium], &[u64]),
     fault: DiskFault,
@@ -83,8 +88,12 @@ pub(super) fn draw_disks(
         let served = requests.get(disk).copied().unwrap_or_default();
         let moment = match fault {
             // It fails the last request at the latest.
-            DiskFault::DyingDisk => 1 + random.below(served.saturating_sub(1).max(1)),
+            DiskFault::DyingDisk | DiskFault::ReturnedDisk => {
+                1 + random.below(served.saturating_sub(1).max(1))
+            }
             DiskFault::OldDisk => random.below(medium.writes.len().max(1) as u64),
+            // Early, so that its times are those of a slow disk.
+            DiskFault::SlowDisk => random.below(served / EARLY + 1),
             _ => 0,
         };
         let (base, fails) = match fault {
@@ -92,6 +101,7 @@ pub(super) fn draw_disks(
                 medium.after(usize::try_from(moment).unwrap_or_default()),
                 None,
             ),
+            DiskFault::SlowDisk => (medium.healthy.clone(), Some(Fails::Slowly(moment))),
             _ => (medium.healthy.clone(), Some(Fails::After(moment))),
         };
         let sectors = medium.differing(&base);
@@ -176,7 +186,11 @@ fn inject(
             ((disk, lost as u64, at), contents.snapshot())
         }
         // Of no sector.
-        DiskFault::DeadDisk | DiskFault::DyingDisk | DiskFault::OldDisk => return None,
+        DiskFault::DeadDisk
+        | DiskFault::DyingDisk
+        | DiskFault::OldDisk
+        | DiskFault::ReturnedDisk
+        | DiskFault::SlowDisk => return None,
     };
     let sectors = medium.differing(&base);
     // One request can write data and metadata. Its loss would be neither a fault of the one nor of
@@ -226,6 +240,7 @@ impl FaultyDisk {
             Some(Fails::Once) => sectors.for_each(|sector| contents.fail_once(sector)),
             Some(Fails::UntilWritten) => contents.lose(sectors),
             Some(Fails::After(requests)) => contents.die_after(requests),
+            Some(Fails::Slowly(requests)) => contents.slow_after(requests, DiskFault::SLOWNESS),
             None => {}
         }
         contents

@@ -11,6 +11,7 @@ pub mod activities;
 mod compare;
 mod fault;
 mod medium;
+mod timed;
 mod tree;
 
 use compare::Comparison;
@@ -19,8 +20,8 @@ use fsdyno_crash::Tree;
 use fsdyno_crash::signature::normalised;
 use fsdyno_datasets::seed::Seed;
 use fsdyno_lab::explorer::{
-    AfterRecovery, Contents, Examined, ExplorerGuest, RecoveryOptions, RecoveryReport, SectorSet,
-    Trial, disk_size,
+    AfterRecovery, Contents, Examined, ExplorerGuest, GuestFailure, RecoveryOptions,
+    RecoveryReport, SectorSet, Trial, disk_size,
 };
 use fsdyno_lab::{GuestLab, GuestLabError};
 use fsdyno_model::{
@@ -29,6 +30,7 @@ use fsdyno_model::{
 use fsdyno_recipes::{Roles, layouts};
 use medium::{Medium, Place};
 use std::collections::{BTreeMap, BTreeSet};
+use timed::Timed;
 
 /// The message of the kernel that counts earlier messages of one place.
 const SUPPRESSED: &str = "callbacks suppressed";
@@ -47,17 +49,18 @@ pub enum LoseError {
     Healthy { contender: String, what: String },
 }
 
-/// Tests a contender: for each role of its blocks and each fault, at most this number of places. An
+/// Tests a contender: for each role of its blocks and each of these faults, at most this number of places. An
 /// error that ends the tests leaves those before.
 pub fn test(
     lab: &GuestLab,
     contender: &Contender,
     model: &ModelDisk,
     (seed, draws): (u64, u32),
+    kinds: &[DiskFault],
 ) -> Result<(FaultTest, Option<LoseError>), LoseError> {
     let mut tester = FaultTester::new(lab, contender, model)?;
     let mut faults = Vec::new();
-    let ended = tester.judge_all((seed, draws), &mut faults);
+    let ended = tester.judge_all((seed, draws), kinds, &mut faults);
     match ended {
         Err(error) if faults.is_empty() => Err(error),
         ended => Ok((tester.report(contender, faults), ended.err())),
@@ -80,6 +83,8 @@ fn injected(
         outcome,
         found,
         detail,
+        slow: None,
+        rebuilt_ns: None,
     }
 }
 
@@ -102,6 +107,12 @@ struct FaultTester<'a> {
     repairs: bool,
     /// Whether the recipe can mount it without a disk.
     degrades: bool,
+    /// Whether the recipe, or that of its array, can restore a disk.
+    rebuilds: bool,
+    /// Its work if requests take time, with the work of each disk. It is done when it is needed.
+    timed: Option<Timed>,
+    /// Its files after they were used, if that is known.
+    used: Option<Tree>,
 }
 
 impl<'a> FaultTester<'a> {
@@ -157,6 +168,9 @@ impl<'a> FaultTester<'a> {
             usual: usual.map(|line| without_numbers(line)).collect(),
             audits: audit.audit.is_none(),
             degrades: layouts::below(contender).is_none() && layouts::may_degrade(contender),
+            rebuilds: layouts::may_degrade(contender) && layouts::may_scrub(contender),
+            timed: None,
+            used: None,
             repairs: recipe.is_some_and(|recipe| recipe.repair(&device).is_some()),
         })
     }
@@ -165,10 +179,15 @@ impl<'a> FaultTester<'a> {
     fn judge_all(
         &mut self,
         (seed, draws): (u64, u32),
+        chosen: &[DiskFault],
         faults: &mut Vec<InjectedFault>,
     ) -> Result<(), LoseError> {
+        let kinds = |of: &'static [DiskFault]| {
+            let kinds = of.iter().copied();
+            kinds.filter(|one| chosen.contains(one))
+        };
         for (role, places) in self.places.clone() {
-            for fault in DiskFault::OF_SECTORS {
+            for fault in kinds(&DiskFault::OF_SECTORS) {
                 let seed = Seed::new(seed).part(role.name()).part(fault.name());
                 for (place, faulty) in fault::draw(&self.media, &places, fault, (seed, draws)) {
                     let judged = self.judge(&faulty)?;
@@ -180,17 +199,49 @@ impl<'a> FaultTester<'a> {
                 }
             }
         }
-        if self.media.len() > 1 {
-            for fault in DiskFault::OF_DISKS {
-                let seed = Seed::new(seed).part(fault.name());
-                let of_disks = (&*self.media, &*self.requests);
-                for (moment, faulty) in fault::draw_disks(of_disks, fault, (seed, draws)) {
-                    let judged = self.judge(&faulty)?;
-                    faults.push(injected((fault, None), (&faulty, moment), judged));
-                }
+        for fault in kinds(&DiskFault::OF_DISKS) {
+            if !self.has(fault) {
+                continue;
+            }
+            let name = match fault {
+                // The same moments.
+                DiskFault::ReturnedDisk => DiskFault::DyingDisk.name(),
+                _ => fault.name(),
+            };
+            let seed = Seed::new(seed).part(name);
+            let of_disks = (&*self.media, &*self.requests);
+            for (moment, faulty) in fault::draw_disks(of_disks, fault, (seed, draws)) {
+                let (judged, slow, rebuilt_ns) = match fault {
+                    DiskFault::SlowDisk => {
+                        let (judged, slow) = self.slow(&faulty)?;
+                        (judged, slow, None)
+                    }
+                    DiskFault::ReturnedDisk => {
+                        let (judged, rebuilt_ns) = self.returned(&faulty)?;
+                        (judged, None, rebuilt_ns)
+                    }
+                    _ => (self.judge(&faulty)?, None, None),
+                };
+                faults.push(InjectedFault {
+                    slow,
+                    rebuilt_ns,
+                    ..injected((fault, None), (&faulty, moment), judged)
+                });
             }
         }
         Ok(())
+    }
+
+    fn unhealthy(&self, what: String) -> LoseError {
+        LoseError::Healthy {
+            contender: self.guest.contender().label.clone(),
+            what,
+        }
+    }
+
+    fn note_usual(&mut self, messages: &[String]) {
+        let messages = messages.iter().map(|line| without_numbers(line));
+        self.usual.extend(messages);
     }
 
     fn report(&self, contender: &Contender, faults: Vec<InjectedFault>) -> FaultTest {
@@ -220,42 +271,17 @@ impl<'a> FaultTester<'a> {
         let examined = self
             .guest
             .examine(self.contents(faulty), options(Trial::Use))?;
-        let report = match examined.end {
-            Err(failure) if failure.hangs() => {
-                return Ok((FaultOutcome::Hang, false, Some(failure.what)));
-            }
-            Err(failure) => return Ok((FaultOutcome::Crash, false, Some(failure.what))),
-            Ok(report) => report,
-        };
-        if let Some(why) = report.stuck {
-            return Ok((FaultOutcome::Hang, false, Some(why)));
-        }
-        let Some(tree) = report.tree else {
-            return self.refused(faulty, report.refused);
-        };
-        let found = Comparison::of(&self.tree, &tree);
-        let message = self.unusual(&report.kernel);
-        let failed = report.no_new_file;
-        let is_silent = message.is_none() && failed.is_none() && report.corrected_by.is_none();
-        match (found.wrong, found.error) {
-            (Some(wrong), None) if is_silent => {
+        let (report, message) = match self.right(examined.end) {
+            Ok(right) => right,
+            Err((FaultOutcome::Unmountable, _, refused)) => return self.refused(faulty, refused),
+            Err((FaultOutcome::WrongData, _, wrong)) => {
                 let found = self
                     .audit(faulty)?
                     .is_some_and(|(complaint, _)| complaint.is_some());
-                return Ok((FaultOutcome::WrongData, found, Some(wrong)));
+                return Ok((FaultOutcome::WrongData, found, wrong));
             }
-            (Some(wrong), _) => return Ok((FaultOutcome::WrongDataLogged, false, Some(wrong))),
-            (None, error) => {
-                let evidence =
-                    error.or_else(|| failed.clone().map(|errno| format!("a new file: {errno}")));
-                if failed.as_deref() == Some(READ_ONLY) {
-                    return Ok((FaultOutcome::ReadOnly, false, message.or(evidence)));
-                }
-                if evidence.is_some() {
-                    return Ok((FaultOutcome::Error, false, evidence));
-                }
-            }
-        }
+            Err(judged) => return Ok(judged),
+        };
         if faulty.is_gone() {
             return Ok((FaultOutcome::Degraded, false, message));
         }
@@ -278,6 +304,55 @@ impl<'a> FaultTester<'a> {
             }
             _ => (FaultOutcome::NoEffect, false, None),
         })
+    }
+
+    /// The report if everything is right, with the first unusual message of the kernel; else the worst.
+    fn right(
+        &self,
+        end: Result<Box<RecoveryReport>, GuestFailure>,
+    ) -> Result<(RecoveryReport, Option<String>), Judged> {
+        self.right_as(&self.tree, end)
+    }
+
+    /// The same, if these files are right.
+    fn right_as(
+        &self,
+        known: &Tree,
+        end: Result<Box<RecoveryReport>, GuestFailure>,
+    ) -> Result<(RecoveryReport, Option<String>), Judged> {
+        let report = end.map_err(|failure| {
+            let outcome = if failure.hangs() {
+                FaultOutcome::Hang
+            } else {
+                FaultOutcome::Crash
+            };
+            (outcome, false, Some(failure.what))
+        })?;
+        if report.stuck.is_some() {
+            return Err((FaultOutcome::Hang, false, report.stuck));
+        }
+        let Some(tree) = &report.tree else {
+            return Err((FaultOutcome::Unmountable, false, report.refused));
+        };
+        let found = Comparison::of(known, tree);
+        let message = self.unusual(&report.kernel);
+        let failed = &report.no_new_file;
+        let is_silent = message.is_none() && failed.is_none() && report.corrected_by.is_none();
+        let error = match (found.wrong, found.error) {
+            (Some(wrong), None) if is_silent => {
+                return Err((FaultOutcome::WrongData, false, Some(wrong)));
+            }
+            (Some(wrong), _) => return Err((FaultOutcome::WrongDataLogged, false, Some(wrong))),
+            (None, error) => error,
+        };
+        let evidence = error.or_else(|| Some(format!("a new file: {}", failed.as_ref()?)));
+        if failed.as_deref() == Some(READ_ONLY) {
+            return Err((FaultOutcome::ReadOnly, false, message.or(evidence)));
+        }
+        match evidence {
+            Some(evidence) => Err((FaultOutcome::Error, false, Some(evidence))),
+            None => Ok((*report, message)),
+        }
     }
 
     /// Does what a user can do with a file system that cannot be mounted: mounts it without the faulty

@@ -20,6 +20,8 @@ fn test(contender: &str, outcome: FaultOutcome) -> FaultTest {
             outcome,
             found: false,
             detail: Some("`a` is wrong".into()),
+            slow: None,
+            rebuilt_ns: None,
         }],
         full: vec![FullDisk::default()],
     }
@@ -38,6 +40,7 @@ fn tests_with_faulty_disks_round_trip_in_order() {
         contenders: series.contenders,
         seed: 1,
         draws: 3,
+        kinds: DiskFault::UNTIMED.to_vec(),
         filling: None,
         guest: series.guest,
         provenance: series.provenance,

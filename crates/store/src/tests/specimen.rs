@@ -90,6 +90,7 @@ pub(crate) fn plan() -> Plan {
                     snapshots: 0,
                     degraded: true,
                     scrubbed: true,
+                    rebuilding: false,
                 },
                 handicap_permille: 50,
                 lab: LabChoice::Uml,

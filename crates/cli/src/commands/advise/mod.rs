@@ -443,14 +443,10 @@ fn explorations(store: &Store, set: &ResultSet) -> Result<Vec<Exploration>, CliE
 
 /// The series of power cuts during usual work.
 fn power_cuts(store: &Store) -> Result<Vec<Series>, CliError> {
-    let mut all = Vec::new();
-    for summary in store.series()? {
-        let series = store.load_series(&summary.id)?;
-        if series.info.activities.is_some() {
-            all.push(series);
-        }
-    }
-    Ok(all)
+    let with_work = store.series()?.into_iter().filter(|one| one.has_activities);
+    with_work
+        .map(|one| Ok(store.load_series(&one.id)?))
+        .collect()
 }
 
 fn fault_tests(store: &Store) -> Result<Vec<FaultTests>, CliError> {

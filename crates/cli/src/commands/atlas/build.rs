@@ -292,7 +292,7 @@ impl Builder<'_> {
             let each = mean(&mut same.map(|one| one.2))
                 .or_else(|| mean(&mut known.iter().map(|one| one.2)))?;
             let left = plan.cells().saturating_sub(partial.map_or(0, finished));
-            let jobs = self.args.place.jobs.count(fsdyno_lab::cell_memory(plan));
+            let jobs = self.args.place.jobs.of_cells([*plan]);
             seconds += each * left as f64 / jobs.get() as f64;
         }
         Some(seconds)

@@ -38,7 +38,7 @@ impl Tester {
             disk: timed_disk(Path::new(DISK))?,
             guest,
             work,
-            jobs: place.jobs.count(MEMORY),
+            jobs: place.jobs.of_guests(MEMORY),
         })
     }
 
@@ -80,6 +80,9 @@ impl Tester {
             ..info((seed, draws), contenders, place, self.work.clone())
         };
         for summary in store.series()? {
+            if !summary.has_activities || summary.stop != Some(StopReason::Complete) {
+                continue;
+            }
             let series = store.load_series(&summary.id)?;
             let guests = series.power_cuts.iter().map(|one| &*one.guest);
             if series.info.hash() == info.hash() && is_whole(series.info.stop, guests, kernel) {

@@ -9,9 +9,8 @@ use crate::exit::{CliError, Code};
 use crate::output;
 use fsdyno_files::refuse_foreign_dir;
 use fsdyno_host::signals;
-use fsdyno_lab::cell_memory;
 use fsdyno_model::random::Random;
-use fsdyno_model::{Bytes, CancelToken, Plan, ResultSet, Shard, printable};
+use fsdyno_model::{CancelToken, Plan, ResultSet, Shard, printable};
 use fsdyno_report::atlas::{Atlas, AtlasCell, Head, Question, identity};
 use fsdyno_run::atlas::AtlasQuestion;
 use fsdyno_run::schedule::schedule;
@@ -200,8 +199,8 @@ fn verify_cells(
     ));
     let mut here = Head::default();
     let mut equal = 0;
-    let memory = chosen.iter().map(|(one, _)| cell_memory(&one.plan));
-    let jobs = args.place.jobs.count(memory.max().unwrap_or(Bytes(0)));
+    let plans = chosen.iter().map(|(one, _)| &one.plan);
+    let jobs = args.place.jobs.of_cells(plans);
     let measured = |one: &(&Question, &AtlasCell)| measure(one.0, one.1, args, stop);
     in_order(&chosen, jobs, measured, |(question, cell), set| {
         here.add(&set).map_err(CliError::failure)?;

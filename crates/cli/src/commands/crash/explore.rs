@@ -282,7 +282,7 @@ fn go(
         kept_dir: super::kept_dir(args, &info.id)?,
         stop,
     };
-    let jobs = args.jobs.count(info.guest.memory);
+    let jobs = args.jobs.of_guests(info.guest.memory);
     // A program that failed is explored again.
     let recorded = before.iter().filter(|one| one.failed.is_none());
     let mut progress = Progress::new(info.programs(), recorded);

@@ -216,7 +216,7 @@ fn pull(
     let SeriesInfo { id, disk, .. } = &info;
     let kept_dir = kept_dir(args, id)?;
     let jobs = match disk {
-        Some(_) => args.jobs.count(args.guest_memory),
+        Some(_) => args.jobs.of_guests(args.guest_memory),
         // Real time depends on the other load of the machine.
         None => NonZeroUsize::MIN,
     };

@@ -8,8 +8,8 @@ use crate::exit::{CliError, Code};
 use crate::output;
 use fsdyno_lab::GuestLab;
 use fsdyno_model::{
-    Bytes, CancelToken, Contender, FaultTest, FaultTests, FaultTestsInfo, Filling, FullDisk,
-    GuestSize, LabChoice, ModelDisk, StopReason,
+    Bytes, CancelToken, Contender, DiskFault, FaultTest, FaultTests, FaultTestsInfo, Filling,
+    FullDisk, GuestSize, LabChoice, ModelDisk, StopReason,
 };
 use fsdyno_run::conductor::unix_now;
 use fsdyno_run::lose::{self, LoseError};
@@ -30,7 +30,7 @@ const SMALLEST: Bytes = Bytes(64 << 20);
 
 pub(super) fn lose(args: &LoseArgs, store: &Path, stop: &CancelToken) -> Result<Code, CliError> {
     let contenders = contenders(&args.contenders, &LabChoice::Uml)?;
-    let jobs = args.jobs.count(args.guest_memory);
+    let jobs = args.jobs.of_guests(args.guest_memory);
     let disk = timed_disk(args.disk.as_deref().unwrap_or(Path::new(DISK)))?;
     let (default, filling) = match args.question {
         Question::Full => {
@@ -56,6 +56,7 @@ pub(super) fn lose(args: &LoseArgs, store: &Path, stop: &CancelToken) -> Result<
     let mut store = Store::open(store)?;
     let info = FaultTestsInfo {
         seed: args.seed,
+        kinds: kinds(args),
         filling,
         ..info(contenders, draws, size, &work)
     };
@@ -74,7 +75,17 @@ pub(super) fn lose(args: &LoseArgs, store: &Path, stop: &CancelToken) -> Result<
     ))
 }
 
-/// The settings of tests with faulty disks.
+/// The kinds of faults, in their order.
+fn kinds(args: &LoseArgs) -> Vec<DiskFault> {
+    match args.question {
+        Question::Disk => DiskFault::all()
+            .filter(|one| args.kinds.is_empty() || args.kinds.contains(one))
+            .collect(),
+        _ => DiskFault::UNTIMED.to_vec(),
+    }
+}
+
+/// The settings of tests with faulty disks: of those that need no time.
 pub fn info(
     contenders: Vec<Contender>,
     draws: u32,
@@ -90,6 +101,7 @@ pub fn info(
         contenders,
         seed: SEED,
         draws,
+        kinds: DiskFault::UNTIMED.to_vec(),
         filling: None,
         guest,
         command_line: crate::args::command_line(),
@@ -111,7 +123,7 @@ pub fn recorded(
         if let Some(filling) = &info.filling {
             return fill(lab, contender, places, filling);
         }
-        let tested = lose::test(lab, contender, disk, places);
+        let tested = lose::test(lab, contender, disk, places, &info.kinds);
         tested
             .map(|(test, error)| (test, error.map(not_tested)))
             .map_err(not_tested)

@@ -9,9 +9,10 @@ use super::rendering;
 use crate::args::kernel;
 use crate::exit::{CliError, Code};
 use crate::output;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ArgAction, Args, ValueEnum};
 use fsdyno_host::signals;
-use fsdyno_model::{Bytes, KernelChoice};
+use fsdyno_model::{Bytes, DiskFault, KernelChoice};
 use fsdyno_report::{Format, Options};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -41,6 +42,10 @@ pub struct LoseArgs {
     /// Seed of the places of faults, the moments of power cuts, or the files
     #[arg(long, value_name = "N", default_value_t = disks::SEED)]
     pub seed: u64,
+    /// With disk: kinds of faults, such as slow-disk,returned-disk [default: all]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = fault_parser(),
+          hide_possible_values = true)]
+    pub kinds: Vec<DiskFault>,
     /// With power: file of the work until the power cut (docs/crash-tests.md)
     #[arg(long, value_name = "FILE")]
     pub activities: Option<PathBuf>,
@@ -75,6 +80,15 @@ pub struct LoseArgs {
     pub force: bool,
 }
 
+/// Parses the name of a kind of faults.
+fn fault_parser() -> impl TypedValueParser<Value = DiskFault> {
+    let names = PossibleValuesParser::new(DiskFault::all().map(DiskFault::key));
+    names.try_map(|name| {
+        let found = DiskFault::all().find(|one| one.key() == name);
+        found.ok_or("no such kind")
+    })
+}
+
 /// The memory of a guest without `--guest-memory`.
 pub(in crate::commands) const MEMORY: Bytes = Bytes(512 << 20);
 
@@ -86,6 +100,9 @@ pub fn lose(args: &LoseArgs, store: &Path) -> Result<Code, CliError> {
     output::check(args.output.as_deref(), output::existing(args.force))?;
     rendering::format_of(None, args.output.as_deref())?;
     let wrong = match args.question {
+        Question::Power | Question::Full if !args.kinds.is_empty() => {
+            Some("--kinds is of faulty disks: fsdyno lose disk")
+        }
         Question::Disk if args.disk.is_some() => Some("--disk is of power cuts and full disks"),
         Question::Disk | Question::Full if args.activities.is_some() => {
             Some("--activities is of power cuts: fsdyno lose power")

@@ -78,7 +78,7 @@ pub(super) fn lose(args: &LoseArgs, store: &Path, stop: &CancelToken) -> Result<
         activities: Some(text),
         ..crash::info(cuts, contenders, (size, Some(disk)), work_dir)
     };
-    let jobs = args.jobs.count(args.guest_memory);
+    let jobs = args.jobs.of_guests(args.guest_memory);
     let (series, ended) = recorded((&lab, &program, jobs), info, &mut store)?;
     if series.power_cuts.is_empty() {
         return ended.map(|()| Code::Ok);

@@ -331,7 +331,7 @@ fn go(
         ""
     };
     let command = command_to_resume(info, option);
-    let jobs = execution.jobs.count(fsdyno_lab::cell_memory(&info.plan));
+    let jobs = execution.jobs.of_cells([&info.plan]);
     let jobs = jobs.min(NonZeroUsize::new(cells.len()).unwrap_or(jobs));
     // A failed store cancels the cells, which is no request of the user.
     let stop = stop.child();

@@ -457,9 +457,17 @@ pub(crate) fn memory_for(plan: &Plan, contender: &Contender) -> Bytes {
 pub fn cell_memory(plan: &Plan) -> Bytes {
     let each = plan.contenders.iter();
     let each = each.map(|contender| memory_for(plan, contender));
-    let own = plan.disk_in_virtual_time().map_or(0, |_| memory::OWN.0);
-    each.max()
-        .map_or(Bytes(0), |largest| Bytes(largest.0 + own))
+    let largest = each.max().unwrap_or(Bytes(0));
+    match plan.disk_in_virtual_time() {
+        Some(_) if largest.0 > 0 => guest_memory(largest),
+        _ => largest,
+    }
+}
+
+/// The memory of this machine that a guest in virtual time takes whose work has this much: its kernel and
+/// fsdyno need more.
+pub fn guest_memory(of_work: Bytes) -> Bytes {
+    Bytes(of_work.0 + memory::OWN.0)
 }
 
 fn devices_of(contender: &Contender) -> u32 {

@@ -154,6 +154,10 @@ impl<'a> ExplorerGuest<'a> {
         Ok(guest)
     }
 
+    pub fn contender(&self) -> &Contender {
+        &self.contender
+    }
+
     /// Its kernel: name, release and version.
     pub fn about(&self) -> &str {
         &self.about
@@ -296,6 +300,9 @@ impl<'a> ExplorerGuest<'a> {
         states: Vec<Contents>,
         options: RecoveryOptions,
     ) -> Result<Examined, GuestLabError> {
+        if options.trial.is_some_and(Trial::is_timed) && self.used {
+            self.running = None;
+        }
         let command = Command::Recover {
             repair: options.repair,
             without: options.without,

@@ -5,7 +5,7 @@ use super::super::virtual_time::{listen, write_task};
 use super::super::{GuestLab, GuestLabError, LAST_LINES};
 use super::recording::Recording;
 use crate::disks::DiskBuilder;
-use crate::explorer_messages::{Answer, Command};
+use crate::explorer_messages::{Answer, Command, Trial};
 use crate::messages::Task;
 use fsdyno_crash::{Trace, TraceEvent};
 use fsdyno_disk::mailbox::{self, Mailbox};
@@ -66,8 +66,9 @@ pub struct AfterRecovery {
     /// The sectors that were read before they were written, in the order of their first reads.
     pub reads: Vec<u64>,
     pub written: SectorSet,
-    /// The number of requests.
+    /// The number of requests, and of reads among them.
     pub requests: u64,
+    pub read_requests: u64,
     /// The contents, as changes of the base of the given ones.
     pub changes: Delta,
     /// The requests, if they were recorded.
@@ -83,6 +84,7 @@ impl AfterRecovery {
             reads: contents.reads().to_vec(),
             written: contents.written().clone(),
             requests: contents.requests(),
+            read_requests: contents.read_requests(),
             changes: contents.delta().clone(),
             trace,
         }
@@ -269,10 +271,11 @@ impl Running {
         records: bool,
         stop: &CancelToken,
     ) -> Result<Reply, NoReply> {
-        let instant = !matches!(
-            command,
-            Command::Perform { .. } | Command::Continue { .. } | Command::Execute { .. }
-        );
+        let instant = match command {
+            Command::Perform { .. } | Command::Continue { .. } | Command::Execute { .. } => false,
+            Command::Recover { trial, .. } => !trial.is_some_and(Trial::is_timed),
+            Command::Prepare => true,
+        };
         let order = QueuedCommand {
             command: serde_json::to_vec(command).unwrap_or_default(),
             contents,
