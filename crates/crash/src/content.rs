@@ -194,14 +194,13 @@ fn exact_source(at: u64, part: &[u8]) -> Source {
             };
         }
     }
-    match source(at, part) {
-        known @ (Source::Zeros | Source::Free) => known,
-        _ => {
-            let mut bytes = [0; UNIT];
-            bytes[..part.len()].copy_from_slice(part);
-            Source::Bytes(bytes)
-        }
+    let known = source(at, part);
+    if matches!(known, Source::Zeros | Source::Free) {
+        return known;
     }
+    let mut bytes = [0; UNIT];
+    bytes[..part.len()].copy_from_slice(part);
+    Source::Bytes(bytes)
 }
 
 #[cfg(test)]
@@ -256,7 +255,8 @@ mod tests {
             );
         }
         // Another operation writes other bytes there.
-        assert!((4128..4139).any(|at| byte(8, at, &(4101..4139)) != bytes[at as usize - 4096]));
+        let mut rest = (4128..).zip(&bytes[32..43]);
+        assert!(rest.any(|(at, is)| byte(8, at, &(4101..4139)) != *is));
         // A unit that was overwritten in its second half is of no operation.
         let mut mixed = [0; 16];
         fill(7, 4112, &mut mixed);

@@ -3,7 +3,7 @@
 use super::{Case, Resolved};
 use crate::simulation::{Content, Inode, InodeId, Kind, Name, Piece};
 use crate::tree::{Entry, EntryKind, Run, Source};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, btree_map};
 
 /// Each recovered inode with its names. None if an entry has bytes that no operation wrote.
 pub(super) fn inodes(
@@ -16,8 +16,8 @@ pub(super) fn inodes(
     for (place, entry, id) in resolved.entries.values() {
         // The file system has names of its own in the root.
         let Some(id) = *id else { continue };
-        if !found.contains_key(&id) {
-            found.insert(id, (inode(case, id, entry)?, BTreeSet::new()));
+        if let btree_map::Entry::Vacant(free) = found.entry(id) {
+            free.insert((inode(case, id, entry)?, BTreeSet::new()));
         }
         found.get_mut(&id)?.1.insert(place.clone());
     }
@@ -90,6 +90,10 @@ fn content(case: &Case<'_>, id: InodeId, size: u64, runs: &[Run]) -> Option<Cont
 }
 
 /// The piece of any version that has this byte; the inner none is a zero.
+#[expect(
+    clippy::option_option,
+    reason = "a zero of a hole is known, and of no piece"
+)]
 fn piece_of(case: &Case<'_>, id: InodeId, run: &Run, at: u64) -> Option<Option<Piece>> {
     let byte = run.byte(at)?;
     let mut contents = case.history.contents(id, 0, case.began);
