@@ -39,10 +39,10 @@ impl SerialConsole {
         Ok(Self { stream, text })
     }
 
-    /// The end of what was printed.
+    /// The end of what was printed, without escape sequences: a shell may end its prompt with one.
     pub fn recent(&self) -> String {
         let text = self.text.lock().unwrap_or_else(PoisonError::into_inner);
-        String::from_utf8_lossy(&text).into_owned()
+        without_escapes(&String::from_utf8_lossy(&text))
     }
 
     /// The last lines that are not empty, without control characters.
@@ -60,6 +60,19 @@ impl SerialConsole {
     pub fn send(&mut self, text: &str) {
         let _ = self.stream.write_all(text.as_bytes());
     }
+}
+
+/// A text without control sequences: ESC, `[`, parameters, and a final byte from `@` to `~`
+/// (ECMA-48, 5.4).
+fn without_escapes(text: &str) -> String {
+    let mut plain = String::new();
+    let mut rest = text;
+    while let Some((before, sequence)) = rest.split_once("\u{1b}[") {
+        plain.push_str(before);
+        let end = sequence.find(|c: char| ('@'..='~').contains(&c));
+        rest = end.map_or("", |end| &sequence[end + 1..]);
+    }
+    plain + rest
 }
 
 #[cfg(test)]

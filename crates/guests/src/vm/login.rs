@@ -129,7 +129,7 @@ mod tests {
         guest.prints("FreeBSD/amd64 (freebsd) (ttyu0)\r\n\r\nlogin: ");
         advance(&mut login);
         assert_eq!(guest.received(), "root\n");
-        guest.prints("root\r\nLast login: Mon\r\nroot@freebsd:~ # ");
+        guest.prints("root\r\nLast login: Mon\r\nroot@freebsd:~ # \u{1b}[6n");
         advance(&mut login);
         let sent = guest.received();
         assert!(
