@@ -1,5 +1,5 @@
 //! Cells on a machine that answers as FreeBSD: its programs are scripts with the recorded answers of
-//! 13.2 to 15.0, and its file systems are in memory.
+//! 13.2 to 15.0, and its file systems are a directory.
 
 use super::server::{Kind, PROGRAMS, Server, script, until};
 use crate::support::{Home, root_and};
@@ -73,10 +73,9 @@ pub fn programs(home: &Home, release: &str) -> PathBuf {
               exec /bin/cp \"$@\"";
     script(&bin.join("cp"), cp);
     logged("mdconfig", "[ \"$1\" = -d ] || echo md0");
-    logged(
-        "newfs",
-        "echo 'super-block backups (for fsck_ffs -b #) at: 192, 1282432'",
-    );
+    let store = home.path("store").display().to_string();
+    let made = "echo 'super-block backups (for fsck_ffs -b #) at: 192, 1282432'";
+    logged("newfs", &format!("rm -rf {store}; mkdir {store}; {made}"));
     logged(
         "tunefs",
         "echo 'tunefs: soft updates remains unchanged as disabled' >&2",
@@ -97,10 +96,12 @@ pub fn programs(home: &Home, release: &str) -> PathBuf {
         &bin.join("kldstat"),
         &format!("[ \"$*\" = '-q -m zfs' ] && [ -e {loaded} ]"),
     );
-    let mount = "[ $# -gt 0 ] || { echo '/dev/vtbd0p4 on / (ufs, local)'; \
-                 echo '/dev/null on /data (ufs, local)'; exit; }\n\
-                 for target; do :; done\nexec /bin/mount -t tmpfs fsdyno \"$target\"";
-    logged("mount", mount);
+    let mount = format!(
+        "[ $# -gt 0 ] || {{ echo '/dev/vtbd0p4 on / (ufs, local)'; \
+                 echo '/dev/null on /data (ufs, local)'; exit; }}\n\
+                 for target; do :; done\nexec /bin/mount --bind {store} \"$target\""
+    );
+    logged("mount", &mount);
     script(&bin.join("umount"), "exec /bin/umount \"$@\"");
     bin
 }
@@ -142,7 +143,7 @@ fn every_mode_of_ufs_is_made_as_it_is_named_and_timed_finer_than_by_time() {
         }
         let result = server.home.result("last");
         for (number, label) in list.split(',').enumerate() {
-            assert_eq!(result["plan"]["contenders"][number]["label"], label);
+            assert_eq!(result["run"]["plan"]["contenders"][number]["label"], label);
         }
         let cells = result["cells"].as_array().unwrap();
         assert_eq!(cells.len(), 5);
