@@ -15,7 +15,7 @@ use fsdyno_model::{
 use fsdyno_recipes::layouts;
 
 /// The programs that every cell needs there.
-const PROGRAMS: &str = "cp rm tar cat find grep ps wc tail df sync mkdir true sleep uname id date";
+const PROGRAMS: &str = "cp rm tar cat find grep ps wc tail df sync mkdir sleep uname id date";
 
 #[derive(Clone)]
 pub(super) struct Machine {
@@ -46,7 +46,7 @@ fn questions() -> String {
          d=$(date +%s.%N); case $d in *[!0-9.]*) ;; *.?????????) echo clock=date;; esac\n\
          {COUNTER}\
          p=$({PERL} 2>/dev/null); case $p in *[!0-9.]*) ;; *.??????) echo perl=yes;; esac\n\
-         ( time -p true ) >/dev/null 2>&1 && echo time=yes\n\
+         ( time -p sh -c : ) >/dev/null 2>&1 && echo time=yes\n\
          cp --reflink=never /dev/null \"$D/probe\" >/dev/null 2>&1 && echo shares=yes\n\
          :"
     )
