@@ -46,6 +46,10 @@ const ALL: &[Examples] = &[
                 "compare on a model of a disk",
             ),
             (
+                "run --lab vm --image FreeBSD.qcow2.xz --fs ufs2,ufs2[-U]",
+                "compare on the system of an image",
+            ),
+            (
                 "run --fs ext4,xfs --disk nvme --kernel lab,tree:linux",
                 "compare kernels, one of them built of a directory",
             ),

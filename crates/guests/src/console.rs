@@ -26,6 +26,11 @@ impl Console {
         Self(LastLines::of(stream))
     }
 
+    /// Whether a line that was read so far contains this text.
+    pub fn contains(&self, text: &str) -> bool {
+        self.0.so_far().iter().any(|line| line.contains(text))
+    }
+
     /// The first lines of a crash, without its stack traces; else the last lines.
     pub fn last(&mut self, count: usize) -> Vec<String> {
         let lines = self.0.kept();

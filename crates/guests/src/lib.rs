@@ -20,6 +20,7 @@ mod running;
 mod start;
 pub mod time_travel;
 pub mod uml;
+pub mod vm;
 
 pub use machine::{GuestError, Machine};
 pub use one_processor::OneProcessor;

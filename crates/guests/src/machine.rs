@@ -59,7 +59,7 @@ impl Machine {
         match lab {
             LabChoice::Qemu => Ok(Self::Qemu(Qemu::find()?)),
             // No other lab has guests.
-            LabChoice::Uml | LabChoice::Host | LabChoice::Ssh(_) => {
+            LabChoice::Uml | LabChoice::Host | LabChoice::Vm | LabChoice::Ssh(_) => {
                 let (program, verified) = kernels::program(kernel)?;
                 let programs = kernels::guest_programs(&program).map_err(KernelError::from)?;
                 let uml = Uml::at(program, verified)?;

@@ -39,6 +39,11 @@ impl LastLines {
             // The thread only reads and cannot panic.
             let _ = reader.join();
         }
+        self.so_far()
+    }
+
+    /// The lines that are kept so far.
+    pub fn so_far(&self) -> Vec<String> {
         let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         lines.iter().cloned().collect()
     }

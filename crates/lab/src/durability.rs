@@ -10,7 +10,8 @@ use std::path::Path;
 pub(crate) fn warn_by_disks(sample: &mut Sample, volatile: bool) {
     if let Some(used) = sample.on_disks().filter(|_| volatile) {
         let written = Bytes(used.writes.bytes);
-        warn(sample, used.writes.requests, written, used.flushes.requests);
+        let flushes = used.flushes.requests;
+        warn(sample, (used.writes.requests, written, flushes), CALLS);
     }
 }
 
@@ -19,9 +20,25 @@ pub(crate) fn warn_by_counters(sample: &mut Sample, devices: &[String]) {
     let proves =
         |used: &DeviceUse| used.waits.is_some() && devices.iter().all(|d| needs_flushes(d));
     if let Some(used) = sample.device.filter(proves) {
-        warn(sample, used.writes, used.written_bytes, used.flushes);
+        let counted = (used.writes, used.written_bytes, used.flushes);
+        warn(sample, counted, CALLS);
     }
 }
+
+/// Adds it by the counts of disks with a volatile cache, to which nothing is written with FUA.
+/// `sync` is what returned.
+pub(crate) fn warn_by_counted(sample: &mut Sample, sync: &str) {
+    if let Some(used) = sample.device {
+        warn(
+            sample,
+            (used.writes, used.written_bytes, used.flushes),
+            sync,
+        );
+    }
+}
+
+/// What returned when the phase was taken for durable.
+const CALLS: &str = "fsync and syncfs";
 
 /// Whether only a flush makes writes to a device durable, and the kernel counts its flushes. It
 /// counts them for devices with request queues only (block/blk-flush.c), and not the writes with FUA.
@@ -38,7 +55,7 @@ fn needs_flushes(name: &str) -> bool {
         && queue("fua").as_deref() == Some("0")
 }
 
-fn warn(sample: &mut Sample, writes: u64, written: Bytes, flushes: u64) {
+fn warn(sample: &mut Sample, (writes, written, flushes): (u64, Bytes, u64), sync: &str) {
     let known = sample
         .warnings
         .iter()
@@ -50,7 +67,7 @@ fn warn(sample: &mut Sample, writes: u64, written: Bytes, flushes: u64) {
         WarningKind::NotDurable,
         format!(
             "{}: {written} were written to a device with a volatile cache, and no flush followed: \
-             nothing of it was durable when fsync and syncfs returned",
+             nothing of it was durable when {sync} returned",
             sample.label
         ),
         "do not choose it by this figure for work that has to survive a power cut",

@@ -333,7 +333,7 @@ pub static ALL: &[FigureDefinition] = &[
         Lower,
         Measured,
         "the time with a request to a device in flight, summed over the devices",
-        |s| Some(s.device?.busy_ns.0 as f64),
+        |s| Some(s.device?.busy()?.0 as f64),
     )
     .cost("busy", 7),
     defined(

@@ -20,6 +20,8 @@ pub enum LabChoice {
     Uml,
     /// A guest of QEMU: a whole machine, with the kernel of a distribution.
     Qemu,
+    /// A virtual machine that boots an image of the user, with its own system and programs.
+    Vm,
     /// Another machine: what ssh(1) takes as its destination.
     Ssh(String),
 }
@@ -31,7 +33,7 @@ pub struct NoLab(pub String);
 
 impl LabChoice {
     /// The forms of all labs, as typed.
-    pub const FORMS: [&'static str; 4] = ["host", "uml", "qemu", "ssh:USER@HOST"];
+    pub const FORMS: [&'static str; 5] = ["host", "uml", "qemu", "vm", "ssh:USER@HOST"];
 
     /// A description of one line.
     pub fn title(&self) -> &'static str {
@@ -39,6 +41,7 @@ impl LabChoice {
             Self::Host => "this machine and its kernel",
             Self::Uml => "User-mode Linux guest: own kernel, no root",
             Self::Qemu => "QEMU guest: a virtual machine with a distribution kernel",
+            Self::Vm => "virtual machine of an image file (--image), with its own system: BSD",
             Self::Ssh(_) => "another machine over ssh, with its own shell and programs",
         }
     }
@@ -48,9 +51,10 @@ impl LabChoice {
         *self == Self::Host
     }
 
-    /// Whether it is another machine, with its own paths and devices.
+    /// Whether its cells are run by the shell and the programs of another system, with its own paths
+    /// and devices.
     pub fn is_remote(&self) -> bool {
-        matches!(self, Self::Ssh(_))
+        matches!(self, Self::Ssh(_) | Self::Vm)
     }
 
     /// Whether each cell runs in a separate guest with its own kernel.
@@ -67,6 +71,7 @@ impl FromStr for LabChoice {
             "host" => Ok(Self::Host),
             "uml" => Ok(Self::Uml),
             "qemu" => Ok(Self::Qemu),
+            "vm" => Ok(Self::Vm),
             _ => {
                 let destination = text.strip_prefix("ssh:").unwrap_or_default();
                 // A destination that begins with a dash would be an option of ssh.
@@ -101,6 +106,7 @@ impl fmt::Display for LabChoice {
             Self::Host => f.pad("host"),
             Self::Uml => f.pad("uml"),
             Self::Qemu => f.pad("qemu"),
+            Self::Vm => f.pad("vm"),
             Self::Ssh(destination) => f.pad(&format!("ssh:{destination}")),
         }
     }
@@ -151,6 +157,9 @@ pub struct GuestSize {
     /// Its number of processors; none if it was not chosen: one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub processors: Option<u32>,
+    /// The image that a virtual machine boots; none without such a machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image: Option<PathBuf>,
 }
 
 impl GuestSize {
@@ -161,6 +170,9 @@ impl GuestSize {
 
     /// The minimum memory in which a current kernel and tools start.
     pub const MIN_MEMORY: Bytes = Bytes(64 << 20);
+
+    /// The default memory of a virtual machine whose image has a system of its own.
+    pub const OF_SYSTEM: Bytes = Bytes(1 << 30);
 }
 
 impl Default for GuestSize {
@@ -169,6 +181,7 @@ impl Default for GuestSize {
             memory: Bytes(512 << 20),
             kernel: None,
             processors: None,
+            image: None,
         }
     }
 }
@@ -183,6 +196,7 @@ mod tests {
             "host",
             "uml",
             "qemu",
+            "vm",
             "ssh:root@bsd",
             "ssh:bsd",
             "ssh:me@10.0.0.1",
@@ -191,7 +205,7 @@ mod tests {
         }
         for text in [
             "",
-            "vm",
+            "kvm",
             "ssh:",
             "ssh",
             "ssh:-oProxyCommand=x",

@@ -150,9 +150,19 @@ pub struct DeviceUse {
     pub flushes: u64,
     /// Time with at least one request in flight, summed over the devices.
     pub busy_ns: Nanos,
+    /// Whether that time was not counted.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub busy_unknown: bool,
     /// The time of the requests by kind; none if the kernel does not report all kinds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits: Option<Waits>,
+}
+
+impl DeviceUse {
+    /// The time with at least one request in flight, if it was counted.
+    pub fn busy(&self) -> Option<Nanos> {
+        (!self.busy_unknown).then_some(self.busy_ns)
+    }
 }
 
 /// The extents of the regular files of a contender, counted untimed.

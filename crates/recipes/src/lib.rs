@@ -21,7 +21,7 @@ mod unsafe_options;
 mod validate;
 
 pub use error::RecipeError;
-pub use fs::{Check, Filesystem, Forget, find, kind_of, names, on_blocks};
+pub use fs::{Check, Filesystem, Forget, find, in_lab, kind_of, names, on_blocks};
 pub use gives_up::gives_up;
 pub use layouts::Layout;
 pub use mkfs_options::MkfsGrammar;

@@ -7,6 +7,7 @@ use std::path::Path;
 pub fn parse_plan(text: &str, catalogue: &Catalogue) -> Result<PlanFile, PlanFileError> {
     let judge = ContenderParser {
         base: Path::new("/proc/none"),
+        lab: None,
         unchecked_options: false,
     };
     PlanFile::parse("fuzzed.toml", text, judge, catalogue)

@@ -51,4 +51,5 @@ mod subsets;
 mod trust;
 mod ufs;
 mod virtual_time;
+mod vm;
 mod why;

@@ -245,7 +245,7 @@ impl Qemu {
 }
 
 /// A path as a value in a list of options: a comma is doubled.
-fn escaped(path: &Path) -> OsString {
+pub(crate) fn escaped(path: &Path) -> OsString {
     let mut bytes = Vec::new();
     for byte in path.as_os_str().as_bytes() {
         bytes.push(*byte);

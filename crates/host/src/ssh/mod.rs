@@ -12,9 +12,10 @@ pub use session::{How, ScriptOutput, Session};
 use crate::command::die_with_parent;
 use fsdyno_files::programs;
 use fsdyno_model::Need;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io;
-use std::path::PathBuf;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 const PROGRAM: &str = "ssh";
@@ -74,6 +75,59 @@ pub enum SshError {
 pub struct Ssh {
     program: PathBuf,
     destination: String,
+    /// How a virtual machine is reached, instead of the configuration of the user.
+    guest: Option<GuestLogin>,
+}
+
+/// The way of root into a virtual machine of this run, over the loopback interface.
+#[derive(Debug, Clone)]
+pub struct GuestLogin {
+    /// The port that is forwarded to it.
+    pub port: u16,
+    /// The private key of the run.
+    pub key: PathBuf,
+    /// The file that holds the key of the machine since its first boot.
+    pub known_hosts: PathBuf,
+}
+
+impl GuestLogin {
+    /// The options of ssh: no configuration, agent or key of the user.
+    fn options(&self) -> Vec<OsString> {
+        let mut words: Vec<OsString> = ["-F", "none", "-p"].map(OsString::from).to_vec();
+        words.push(self.port.to_string().into());
+        let mut option = |name: &str, value: &OsStr| {
+            let mut word = OsString::from(format!("{name}="));
+            word.push(value);
+            words.extend(["-o".into(), word]);
+        };
+        option("IdentityFile", &quoted_path(&self.key));
+        option("UserKnownHostsFile", &quoted_path(&self.known_hosts));
+        for (name, value) in [
+            ("IdentitiesOnly", "yes"),
+            ("IdentityAgent", "none"),
+            ("GlobalKnownHostsFile", "none"),
+            // Not its port, which differs each time.
+            ("HostKeyAlias", "fsdyno"),
+            ("LogLevel", "ERROR"),
+        ] {
+            option(name, OsStr::new(value));
+        }
+        words
+    }
+}
+
+/// A path as a value in the syntax of ssh_config(5): quoted, without expansion of `%`.
+fn quoted_path(path: &Path) -> OsString {
+    let mut bytes = vec![b'"'];
+    for byte in path.as_os_str().as_bytes() {
+        match byte {
+            b'%' => bytes.extend(*b"%%"),
+            b'"' | b'\\' => bytes.extend([b'\\', *byte]),
+            byte => bytes.push(*byte),
+        }
+    }
+    bytes.push(b'"');
+    OsString::from_vec(bytes)
 }
 
 /// The requirement of a connection on this machine.
@@ -90,7 +144,27 @@ impl Ssh {
         Ok(Self {
             program: programs::find(PROGRAM).ok_or(SshError::NoProgram)?,
             destination: destination.to_owned(),
+            guest: None,
         })
+    }
+
+    /// The virtual machine that is reached so.
+    pub fn to_guest(login: &GuestLogin) -> Result<Self, SshError> {
+        Ok(Self {
+            guest: Some(login.clone()),
+            ..Self::to("root@127.0.0.1")?
+        })
+    }
+
+    /// A command for a machine that boots: the first key that it shows is pinned.
+    pub fn first_command(&self, line: &str) -> Command {
+        let mut command = programs::at(&self.program);
+        command
+            .args(["-o", "StrictHostKeyChecking=accept-new"])
+            .args(self.words(line))
+            .stdin(Stdio::null());
+        die_with_parent(&mut command);
+        command
     }
 
     /// The destination argument of ssh.
@@ -110,6 +184,7 @@ impl Ssh {
     /// only syntax that all shells share.
     fn words(&self, line: &str) -> Vec<OsString> {
         let mut words: Vec<OsString> = vec!["-T".into()];
+        words.extend(self.guest.iter().flat_map(GuestLogin::options));
         for option in OPTIONS {
             words.extend(["-o".into(), option.into()]);
         }
@@ -125,7 +200,10 @@ impl Ssh {
             printed.join("; ")
         };
         SshError::Lost {
-            remedy: remedy(&words, &self.destination),
+            remedy: match &self.guest {
+                Some(_) => String::new(),
+                None => remedy(&words, &self.destination),
+            },
             destination: self.destination.clone(),
             words,
         }
@@ -163,6 +241,7 @@ mod tests {
         let ssh = Ssh {
             program: "ssh".into(),
             destination: "root@bsd".into(),
+            guest: None,
         };
         for (printed, expected) in [
             ("Host key verification failed.", "`ssh root@bsd true`"),

@@ -85,7 +85,7 @@ impl Assembly<'_> {
     /// Checks everything that must hold before a cell runs, and starts the labs. Another measurement
     /// may run meanwhile: [`Labs::begin`] does what would disturb it.
     pub fn assemble(mut self) -> Result<Labs, AssemblyError> {
-        let (plan, preflight) = (self.plan, &self.preflight);
+        let (plan, preflight) = (self.plan, &self.preflight.clone());
         devices::require(plan)?;
         preflight.check_places(plan)?;
         if plan.profile {
@@ -141,8 +141,8 @@ impl Assembly<'_> {
                     }
                     labs.add(choice, kernel, lab);
                 }
-                LabChoice::Ssh(destination) => {
-                    labs.add(choice, None, self.remote(destination, journal)?);
+                LabChoice::Ssh(_) | LabChoice::Vm => {
+                    labs.add(choice, None, self.remote(choice, journal)?);
                 }
                 LabChoice::Host => {}
             }

@@ -2,22 +2,26 @@
 //! only where the user named it.
 
 use super::{Assembly, AssemblyError};
-use crate::labs::ssh::SshLab;
+use crate::labs::ssh::{Remote, SshLab};
 use fsdyno_host::journal::Journal;
-use fsdyno_model::{DeviceChoice, Effective};
+use fsdyno_model::{DeviceChoice, Effective, LabChoice};
 use std::path::PathBuf;
 
 impl Assembly<'_> {
-    /// The lab on another machine; for a resumed run, the machine that measured its cells.
+    /// The lab on another system; for a resumed run, the system that measured its cells.
     pub(super) fn remote(
-        &self,
-        destination: &str,
+        &mut self,
+        choice: &LabChoice,
         journal: Journal,
     ) -> Result<SshLab, AssemblyError> {
         let (preflight, stop) = (self.preflight.clone(), self.stop.clone());
-        let lab = SshLab::new(self.plan, destination, preflight, journal, stop)?;
+        let remote = match choice {
+            LabChoice::Ssh(destination) => Remote::Machine(destination),
+            _ => Remote::Guest,
+        };
+        let lab = SshLab::new(self.plan, &remote, preflight, (journal, stop), self.note)?;
         let build = SshLab::build_of(lab.about());
-        let marker = format!(", on ssh:{destination}:");
+        let marker = format!(", on {choice}:");
         let effective = self
             .recorded
             .into_iter()
@@ -29,7 +33,7 @@ impl Assembly<'_> {
         match recorded.into_iter().find(|recorded| *recorded != build) {
             None => Ok(lab),
             Some(recorded) => Err(AssemblyError::Usage(format!(
-                "cannot resume on ssh:{destination}: the run began when it was {recorded}; it is \
+                "cannot resume on {choice}: the run began when it was {recorded}; it is \
                  {build}. Their figures cannot be compared within one run. Start a new run"
             ))),
         }

@@ -14,7 +14,7 @@ use fsdyno_load::engines::null::NAME as NULL;
 use fsdyno_load::kinds::{self, Needs};
 use fsdyno_load::programs;
 use fsdyno_model::{
-    Bytes, CancelToken, Contender, DatasetChoice, DeviceChoice, Plan, Vary, Workload,
+    Bytes, CancelToken, Contender, DatasetChoice, DeviceChoice, LabChoice, Plan, Vary, Workload,
 };
 use fsdyno_recipes::Filesystem;
 use rustix::fs::{Access, access};
@@ -360,7 +360,10 @@ impl Preflight {
     /// An error for a directory in which no image, mount point or tree can be created.
     pub fn check_places(&self, plan: &Plan) -> Result<(), PreflightError> {
         let here = plan.contenders.iter().filter(|c| !c.lab.is_remote());
-        let directories = here.map(|c| c.directory.as_ref());
+        let guests = plan.contenders.iter().filter(|c| c.lab == LabChoice::Vm);
+        let directories = here
+            .map(|c| c.directory.as_ref())
+            .chain(guests.map(|_| None));
         let places: BTreeSet<(&PathBuf, &str)> = directories
             .map(|directory| match directory {
                 Some(directory) => (directory, " (dir:PATH)"),

@@ -14,6 +14,7 @@
 //!   the fragment after its last one. Later writes to the page go into another file. Other
 //!   metadata stay correct on a full disk, but a file system that was full needs a check.
 
+use super::ffs::NAME as FFS;
 use super::{Facts, Filesystem, mount_first};
 use crate::mkfs_options::MkfsGrammar;
 use fsdyno_model::step::OURSELVES;
@@ -25,6 +26,8 @@ pub struct Berkeley {
     pub facts: Facts,
     /// The driver's name of the variant. The user cannot set this option.
     pub form: &'static str,
+    /// The options of a BSD's newfs(8) that select it.
+    pub newfs: &'static [&'static str],
 }
 
 /// The kernel's file system type of both.
@@ -61,11 +64,12 @@ static NEWFS: MkfsGrammar = MkfsGrammar {
         ("O", "the name of the contender selects the format"),
         (
             "U",
-            "soft updates exist only in BSD kernels; run this contender on a BSD machine",
+            "soft updates exist only in BSD kernels: --lab vm --image FILE, or --lab ssh:USER@HOST",
         ),
         (
             "j",
-            "journaled soft updates exist only in BSD kernels; run this contender on a BSD machine",
+            "journaled soft updates exist only in BSD kernels: --lab vm --image FILE, or --lab \
+             ssh:USER@HOST",
         ),
         ("help", "it makes nothing"),
     ],
@@ -75,6 +79,10 @@ static NEWFS: MkfsGrammar = MkfsGrammar {
 impl Filesystem for Berkeley {
     fn facts(&self) -> &Facts {
         &self.facts
+    }
+
+    fn in_bsd(&self) -> Option<(&'static str, &'static [&'static str])> {
+        Some((FFS, self.newfs))
     }
 
     fn requirements(&self) -> Vec<Requirement> {

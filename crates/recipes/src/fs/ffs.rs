@@ -4,13 +4,20 @@
 //! Sources: the manual pages of FreeBSD (newfs(8), mount(8), tunefs(8), `fsck_ffs(8)`, dumpfs(8))
 //! and of `DragonFly`.
 
-use super::{Facts, Filesystem};
+use super::{Facts, Filesystem, first, make_on};
 use crate::mkfs_options::MkfsGrammar;
-use fsdyno_model::{Bytes, Capabilities, Consistency, Need, Requirement};
+use fsdyno_model::{Bytes, Capabilities, Consistency, Contender, Need, Requirement, Step};
 
-/// FFS with the defaults of newfs: metadata writes are synchronous and ordered (`noasync`). `[-U]`
-/// selects soft updates, `:async` asynchronous writes.
+/// FFS whose metadata writes are synchronous and ordered (`noasync`), unless an option says
+/// otherwise: `[-U]` selects soft updates, `[-j]` those with a journal, `:async` asynchronous writes.
 pub struct Ffs;
+
+pub(super) const NAME: &str = "ffs";
+
+/// Makes the file system by the words after `$0`, the device, and turns soft updates off: newfs of
+/// later systems turns them on by default, and has another letter for each default. The old newfs
+/// left them off, and tunefs(8) reports that nothing changes.
+const WITHOUT_SOFT_UPDATES: &str = "newfs \"$@\" \"$0\" && tunefs -n disable \"$0\"";
 
 /// Option grammar of newfs on FreeBSD. On `DragonFly`, `-O` and `-E` have no value, and `-U` is the
 /// same.
@@ -45,8 +52,8 @@ const CHECKER: &str =
     "if command -v fsck_ffs >/dev/null; then fsck_ffs -n -f \"$0\"; else fsck -n \"$0\"; fi";
 
 static FACTS: Facts = Facts {
-    name: "ffs",
-    title: "UFS of a BSD kernel on another machine; with soft updates: ffs[-U]",
+    name: NAME,
+    title: "UFS of a BSD kernel; with soft updates ffs[-U], with their journal ffs[-j]",
     capabilities: Capabilities {
         consistency: Consistency::None,
         ..Capabilities::ALL
@@ -79,7 +86,22 @@ impl Filesystem for Ffs {
             Requirement::new(Need::BsdKernel, "mounting ffs"),
             Requirement::new(Need::Root, "making and mounting ffs"),
             Requirement::new(program("newfs"), "making ffs"),
+            Requirement::new(program("tunefs"), "making ffs"),
             Requirement::new(program("fsck"), "checking ffs"),
         ]
+    }
+
+    fn make(&self, contender: &Contender, devices: &[String]) -> Vec<Step> {
+        let given = NEWFS.given(&contender.mkfs);
+        if given.iter().any(|letter| ["U", "j"].contains(&&**letter)) {
+            return make_on(FACTS.mkfs, contender, first(devices));
+        }
+        let words = ["sh", "-c", WITHOUT_SOFT_UPDATES]
+            .map(str::to_owned)
+            .into_iter();
+        let device = first(devices).iter().cloned();
+        vec![Step::command(
+            words.chain(device).chain(contender.mkfs.clone()),
+        )]
     }
 }

@@ -34,7 +34,7 @@ pub use fs_facts::{Facts, MIRROR, PARITY, STRIPE};
 use fs_facts::{StaleData, on_devices};
 use fsdyno_model::step::OURSELVES;
 use fsdyno_model::{
-    Bytes, Capabilities, Contender, Daemon, DeclaredPromise, FilesystemKind, Need, Pool,
+    Bytes, Capabilities, Contender, Daemon, DeclaredPromise, FilesystemKind, LabChoice, Need, Pool,
     Requirement, Step,
 };
 use std::path::Path;
@@ -117,6 +117,12 @@ pub trait Filesystem: Sync {
             program(checker, "checking"),
         ];
         all.into_iter().flatten().collect()
+    }
+
+    /// The file system, and the options of its mkfs, that are the same in a BSD kernel; none if the
+    /// name means one file system everywhere.
+    fn in_bsd(&self) -> Option<(&'static str, &'static [&'static str])> {
+        None
     }
 
     /// The reason to reject a mount option, if it is known in advance.
@@ -372,6 +378,18 @@ pub fn kind_of(name: &str) -> Option<FilesystemKind> {
 pub fn bsd_only(fs: &dyn Filesystem) -> bool {
     let mut requirements = fs.requirements().into_iter();
     requirements.any(|requirement| requirement.need == Need::BsdKernel)
+}
+
+/// Makes the contender by the programs of the lab's own system, where that is another file system.
+/// Its label stays.
+pub fn in_lab(contender: &mut Contender, lab: &LabChoice) {
+    let fs = ALL.iter().find(|fs| fs.name() == contender.filesystem);
+    let there = fs.filter(|_| lab.is_remote()).and_then(|fs| fs.in_bsd());
+    if let Some((name, options)) = there {
+        name.clone_into(&mut contender.filesystem);
+        let options = options.iter().map(|word| (*word).to_owned());
+        contender.mkfs.splice(0..0, options);
+    }
 }
 
 /// Whether a contender uses block devices.

@@ -14,4 +14,5 @@ pub static UFS1: Berkeley = Berkeley {
         ..TEMPLATE
     },
     form: "44bsd",
+    newfs: &["-O", "1"],
 };

@@ -13,4 +13,5 @@ pub static UFS2: Berkeley = Berkeley {
         ..TEMPLATE
     },
     form: "ufs2",
+    newfs: &["-O", "2"],
 };

@@ -61,6 +61,7 @@ impl AtlasFaults {
                     memory: Bytes(0),
                     kernel: None,
                     processors: None,
+                    image: None,
                 },
                 provenance: Provenance::default(),
                 command_line: Vec::new(),

@@ -65,6 +65,7 @@ impl AtlasPower {
                     memory: Bytes(0),
                     kernel: None,
                     processors: None,
+                    image: None,
                 },
                 disk: Some(ModelDisk {
                     profile: self.disk.clone(),

@@ -4,7 +4,9 @@ use crate::lists::unique;
 use crate::terms;
 use fsdyno_model::provenance::DeviceFacts;
 use fsdyno_model::step::shell_line;
-use fsdyno_model::{Bytes, DeviceChoice, DiskTime, Plan, Provenance, ResultSet, RunInfo};
+use fsdyno_model::{
+    Bytes, DeviceChoice, DiskTime, LabChoice, Plan, Provenance, ResultSet, RunInfo,
+};
 
 /// The facts in reading order; values may have several lines.
 pub fn facts(set: &ResultSet) -> Vec<(&'static str, String)> {
@@ -47,13 +49,20 @@ fn states(set: &ResultSet) -> impl Iterator<Item = String> {
 /// figures.
 fn guests(set: &ResultSet) -> impl Iterator<Item = String> {
     let guests = set.labs().into_iter().flat_map(|share| {
-        let is_remote = share.lab.is_remote();
+        let lab = share.lab.clone();
         let guests = share.guests.into_iter();
-        guests.map(move |about| (about, is_remote))
+        guests.map(move |about| (about, lab.clone()))
     });
     // Contenders on several kernels have the same guests.
-    unique(guests).into_iter().map(|(about, remote)| {
-        if remote {
+    unique(guests).into_iter().map(|(about, lab)| {
+        if lab == LabChoice::Vm {
+            return format!(
+                "{about}; figures are those of that virtual machine, in real time: compare them with \
+                 each other, not with those of another lab; what follows is the machine that ran \
+                 fsdyno"
+            );
+        }
+        if lab.is_remote() {
             return format!(
                 "{about}; figures are those of that machine: what follows is the one that ran \
                  fsdyno"

@@ -317,7 +317,7 @@ fn device(sample: &Sample) -> (Option<u64>, Option<Waits>, Source) {
     }
     match &sample.device {
         Some(device) => (
-            Some(device.busy_ns.0),
+            device.busy().map(|Nanos(ns)| ns),
             device.waits,
             Source::BlockStatistics,
         ),

@@ -73,6 +73,7 @@ pub fn tests() -> FaultTests {
                 memory: Bytes(1 << 29),
                 kernel: None,
                 processors: None,
+                image: None,
             },
             provenance: Provenance::default(),
             command_line: Vec::new(),

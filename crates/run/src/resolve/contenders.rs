@@ -17,6 +17,8 @@ use std::path::{Path, PathBuf};
 pub struct ContenderParser<'a> {
     /// The directory of relative paths.
     pub base: &'a Path,
+    /// The lab of contenders that name none, as far as it is known.
+    pub lab: Option<&'a LabChoice>,
     /// Whether mount options are passed unchecked, with possible typos.
     pub unchecked_options: bool,
 }
@@ -109,14 +111,20 @@ impl ContenderParser<'_> {
                 names,
             ));
         }
-        recipes::validate(&contender)?;
+        let mut there = contender.clone();
+        if let Some(lab) = lab.as_ref().or(self.lab) {
+            recipes::in_lab(&mut there, lab);
+        }
+        recipes::validate(&there)?;
         if !self.unchecked_options {
-            recipes::check_options(&contender)?;
+            recipes::check_options(&there)?;
         }
         if let Some(directory) = &contender.directory {
             contender.directory = Some(absolute(self.base, directory));
         }
-        Ok(ContenderSpec::new(contender, lab))
+        let mut spec = ContenderSpec::new(contender, lab);
+        (spec.contender.filesystem, spec.contender.mkfs) = (there.filesystem, there.mkfs);
+        Ok(spec)
     }
 }
 

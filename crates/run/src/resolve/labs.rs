@@ -33,8 +33,9 @@ pub fn assign(
     let others = named.or_else(|| on_disks.then_some(LabChoice::Uml));
     let others = others.unwrap_or_else(|| fitting(&typed, place, catalogue));
     let mut contenders = Vec::new();
-    for ContenderSpec { contender, lab } in typed {
+    for ContenderSpec { mut contender, lab } in typed {
         let lab = lab.unwrap_or_else(|| others.clone());
+        recipes::in_lab(&mut contender, &lab);
         let gives_up = recipes::gives_up(&contender);
         contenders.push(Contender {
             lab,
@@ -58,6 +59,14 @@ fn check_device(contender: &Contender, place: Option<&Place>) -> Result<(), Conf
         return Err(ConfigError::wrong(
             format!("images in memory are for the lab host, and `{label}` runs in the lab {lab}"),
             "write loop:SIZE, or leave out the lab",
+        ));
+    }
+    if *lab == LabChoice::Vm && matches!(place, Some(Place::Block(_))) {
+        return Err(ConfigError::wrong(
+            format!(
+                "the lab vm gives its machine disks of its own, and for `{label}` a device is named"
+            ),
+            "leave out the device, or the lab",
         ));
     }
     if !lab.is_guest() {
@@ -127,7 +136,22 @@ fn guest(
     catalogue: &Catalogue,
 ) -> Result<Option<GuestSize>, ConfigError> {
     let any = |test: fn(&LabChoice) -> bool| contenders.iter().any(|one| test(&one.lab));
-    let (guests, uml) = (any(LabChoice::is_guest), any(|lab| *lab == LabChoice::Uml));
+    let (of_kernel, uml) = (any(LabChoice::is_guest), any(|lab| *lab == LabChoice::Uml));
+    let vm = any(|lab| *lab == LabChoice::Vm);
+    let guests = of_kernel || vm;
+    let image = settings.image.clone();
+    if vm && image.is_none() {
+        return Err(ConfigError::wrong(
+            "the lab vm boots an image, and none is named",
+            "name a disk image of a system, as FreeBSD's virtual machine images: --image FILE",
+        ));
+    }
+    if image.is_some() && !vm {
+        return Err(ConfigError::wrong(
+            "nothing of this plan runs in the lab vm, which boots an image",
+            "leave the image out, or ask for it: --lab vm",
+        ));
+    }
     let (memory, processors) = (settings.guest_memory, settings.guest_processors);
     let kernel = settings.guest_kernel.clone();
     if memory.is_some() && !guests {
@@ -157,11 +181,16 @@ fn guest(
     if !guests {
         return Ok(None);
     }
-    let default = GuestSize::default();
+    let default = if of_kernel {
+        GuestSize::default().memory
+    } else {
+        GuestSize::OF_SYSTEM
+    };
     Ok(Some(GuestSize {
-        memory: memory.unwrap_or(default.memory),
+        memory: memory.unwrap_or(default),
         kernel: kernel.or_else(|| catalogue.kernel.clone()).filter(|_| uml),
         processors,
+        image,
     }))
 }
 

@@ -193,10 +193,10 @@ settings! {
               allow_negative_numbers = true, help_heading = WORKLOAD)]
         pub scale: Option<f64> = 1, if check::scale;
 
-        /// Lab: host, uml, qemu or ssh:USER@HOST [default: host if it suffices]
+        /// Lab: host, uml, qemu, vm or ssh:USER@HOST [default: host if it suffices]
         ///
-        /// uml and qemu start guests with a kernel of their own and need no root. ssh:USER@HOST is
-        /// another machine, with its own shell and programs. A contender may name its own lab:
+        /// uml and qemu start guests with a kernel of their own and need no root. vm boots --image, and
+        /// ssh:USER@HOST is another machine: both work with the shell and programs of that system. A contender may name its own lab:
         /// `uml/NAME`.
         #[arg(long, value_name = "LAB", value_parser = typed::<LabChoice>, help_heading = PLACE)]
         #[serde(deserialize_with = "text")]
@@ -253,6 +253,12 @@ settings! {
         #[serde(deserialize_with = "text")]
         #[schemars(with = "String")]
         pub guest_kernel: Option<KernelChoice>;
+
+        /// Disk image that the lab vm boots: raw or qcow2, also compressed by xz
+        ///
+        /// For a BSD: an official image of a virtual machine. It is not changed.
+        #[arg(long, value_name = "FILE", help_heading = PLACE)]
+        pub image: Option<PathBuf>;
 
         /// Repeats of every contender [default: 6 or more, as comparisons need]
         ///

@@ -66,6 +66,7 @@ impl PlanFile {
         let whole = std::path::absolute(path).map_err(unread)?;
         let parser = ContenderParser {
             base: whole.parent().unwrap_or(Path::new("/")),
+            lab: None,
             unchecked_options,
         };
         Ok(Self::parse(
@@ -87,11 +88,6 @@ impl PlanFile {
             path: path.to_owned(),
             text: text.to_owned(),
         };
-        let reader = Reader {
-            source: &source,
-            parser,
-            catalogue,
-        };
         let options: RunOptions = toml::from_str(text).map_err(|error| {
             let (mut message, mut help) = split_help(error.message());
             if let Some((unknown, nearest)) = nearest_key(&message) {
@@ -100,6 +96,14 @@ impl PlanFile {
             }
             source.error(error.span().unwrap_or(0..0), message, help)
         })?;
+        let reader = Reader {
+            source: &source,
+            parser: ContenderParser {
+                lab: options.lab.as_ref().or(parser.lab),
+                ..parser
+            },
+            catalogue,
+        };
         let at_key = |(key, error): (&str, ConfigError)| source.wrong_at(key, &error);
         options.check(catalogue).map_err(at_key)?;
         let contenders = reader.contenders(&options.contenders)?;

@@ -45,6 +45,7 @@ pub fn resolve(options: &RunOptions, catalogue: &Catalogue) -> Result<Plan, Reso
     let layers = Layers::read(options, &here, catalogue)?;
     let parser = ContenderParser {
         base: &here,
+        lab: layers.settings.lab.as_ref(),
         unchecked_options: options.unchecked_options.unwrap_or_default(),
     };
     let place = place(&layers)?;
@@ -317,7 +318,13 @@ fn in_labs(
     on_disks: bool,
     catalogue: &Catalogue,
 ) -> Result<(Vec<Contender>, Option<GuestSize>), ResolveError> {
-    let mut names = vec!["lab", "guest_memory", "guest_processors", "guest_kernel"];
+    let mut names = vec![
+        "lab",
+        "guest_memory",
+        "guest_processors",
+        "guest_kernel",
+        "image",
+    ];
     if specs.iter().any(|spec| spec.lab.is_some()) {
         names.push("contenders");
     }
@@ -325,6 +332,9 @@ fn in_labs(
     let mut settings = layers.settings.clone();
     if let Some(kernel) = settings.guest_kernel {
         settings.guest_kernel = Some(labs::kernel_from(kernel, &layers.base("guest_kernel")));
+    }
+    if let Some(image) = settings.image {
+        settings.image = Some(layers.base("image").join(image));
     }
     labs::assign(specs, &settings, place, on_disks, catalogue).map_err(layers.wrong(setting))
 }

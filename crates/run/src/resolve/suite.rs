@@ -108,6 +108,7 @@ impl Suite {
         // A suite contains no paths, but a copy of it may.
         let parser = ContenderParser {
             base: Path::new("/"),
+            lab: None,
             unchecked_options: false,
         };
         let path = format!("suite {}", self.name);

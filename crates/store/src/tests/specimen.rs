@@ -280,6 +280,7 @@ pub(crate) fn sample(phase: u32) -> Sample {
             discarded_bytes: Bytes(next()),
             flushes: next(),
             busy_ns: Nanos(next()),
+            busy_unknown: true,
             waits: Some(Waits::from_parts(std::array::from_fn(|_| next()))),
         }),
         disks: (0..2)
@@ -575,6 +576,7 @@ pub(crate) fn series(started_unix_ns: u64) -> SeriesInfo {
             memory: Bytes(256 << 20),
             kernel: Some(fsdyno_model::KernelChoice::Lab),
             processors: Some(2),
+            image: None,
         },
         disk: None,
         activities: Some("[[activity]]".into()),

@@ -395,6 +395,7 @@ pub(in crate::commands) fn contenders(
     let here = std::env::current_dir()?;
     let parser = ContenderParser {
         base: &here,
+        lab: Some(lab),
         unchecked_options: false,
     };
     let mut all = Vec::new();

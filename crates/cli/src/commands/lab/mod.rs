@@ -15,6 +15,7 @@ use args::{LabCommand, ShellArgs};
 use fsdyno_guests::GuestError;
 use fsdyno_guests::kernels::{self, KernelError};
 use fsdyno_guests::uml::UmlError;
+use fsdyno_guests::vm::{self, VmError};
 use fsdyno_host::probe::probe;
 use fsdyno_host::{signals, ssh};
 use fsdyno_lab::preflight::DEFAULT_SCRATCH;
@@ -24,6 +25,7 @@ use fsdyno_model::{
     LabChoice, LayoutChoice, Plan,
 };
 use fsdyno_observe::provenance;
+use fsdyno_recipes::Filesystem;
 use fsdyno_recipes::fs::bsd_only;
 use fsdyno_recipes::layouts;
 use serde::Serialize;
@@ -117,6 +119,7 @@ fn list(args: &JsonArgs) -> Result<(), CliError> {
         guests(LabChoice::Uml, Some(KernelChoice::Packaged), &stop)?,
         guests(LabChoice::Uml, Some(KernelChoice::Lab), &stop)?,
         guests(LabChoice::Qemu, None, &stop)?,
+        vm_row(),
         ssh_row(),
     ];
     if args.json {
@@ -164,7 +167,6 @@ fn host() -> Row {
 /// The row of `ssh` labs. Their machines are probed only when a plan names them.
 fn ssh_row() -> Row {
     let lab = LabChoice::Ssh("USER@HOST".to_owned());
-    let alone = fsdyno_recipes::fs::ALL.iter().filter(|fs| bsd_only(**fs));
     Row {
         availability: probe(&ssh::need()),
         about: format!(
@@ -172,11 +174,43 @@ fn ssh_row() -> Row {
             lab.title()
         ),
         lab,
-        runs: alone
-            .map(|fs| format!("{}, if its kernel is a BSD kernel", fs.name()))
-            .collect(),
+        runs: bsd_only_names(),
         lacks: Vec::new(),
     }
+}
+
+/// The row of virtual machines. An image is booted only when a plan names it.
+fn vm_row() -> Row {
+    let lab = LabChoice::Vm;
+    let here = match vm::program() {
+        Err(VmError::OtherProcessor) => Availability::Missing {
+            reason: VmError::OtherProcessor.to_string(),
+            remedy: "use another lab".to_owned(),
+        },
+        _ => probe(&fsdyno_guests::qemu::need()),
+    };
+    let there = match here {
+        Availability::Available => probe(&ssh::need()),
+        missing => missing,
+    };
+    Row {
+        availability: there,
+        about: format!(
+            "{}; its capabilities are probed when a run boots it",
+            lab.title()
+        ),
+        lab,
+        runs: bsd_only_names(),
+        lacks: Vec::new(),
+    }
+}
+
+/// The file systems that only a BSD has.
+fn bsd_only_names() -> Vec<String> {
+    let alone = fsdyno_recipes::fs::ALL.iter().filter(|fs| bsd_only(**fs));
+    let shown =
+        |fs: &&'static dyn Filesystem| format!("{}, if its kernel is a BSD kernel", fs.name());
+    alone.map(shown).collect()
 }
 
 /// Whether that kernel for User-mode Linux exists, and its path.

@@ -21,6 +21,7 @@ use crate::{output, places};
 pub use args::{ExportArgs, RunArgs, ScreenArgs};
 pub use begin::{need_programs, plan_error, programs_to_name, resolve_here};
 use fsdyno_files::Existing;
+use fsdyno_guests::vm::VmError;
 use fsdyno_host::signals;
 use fsdyno_host::ssh::SshError;
 use fsdyno_lab::assembly::described_devices;
@@ -516,11 +517,17 @@ fn assembly_error(error: AssemblyError) -> CliError {
         AssemblyError::Signatures(_) => Code::Failure,
         AssemblyError::Journal(error) => return places::journal_error(error),
         AssemblyError::Ssh(error) => match error {
-            SshLabError::Ssh(SshError::Stopped) => Code::Interrupted,
-            SshLabError::Ssh(SshError::NoProgram)
+            SshLabError::Ssh(SshError::Stopped) | SshLabError::Vm(VmError::Stopped) => {
+                Code::Interrupted
+            }
+            SshLabError::Vm(VmError::NoProgram | VmError::OtherProcessor)
+            | SshLabError::Ssh(SshError::NoProgram)
             | SshLabError::NoProgram { .. }
             | SshLabError::NoClock { .. } => Code::Missing,
-            SshLabError::Directory { .. } => Code::Usage,
+            SshLabError::Directory { .. }
+            | SshLabError::NoImage
+            | SshLabError::NoRoom { .. }
+            | SshLabError::Vm(VmError::Image(_)) => Code::Usage,
             _ => Code::Failure,
         },
         AssemblyError::Guest(error) => super::lab::guest_code(error),

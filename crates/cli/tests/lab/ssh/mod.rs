@@ -1,6 +1,7 @@
 //! Cells on another machine with its own shell and programs. An sshd on the loopback interface acts
 //! as that machine, with dash or busybox. Without sshd, the tests are skipped by name.
 
+mod freebsd;
 mod server;
 use crate::support::{have, lab_kernel, outcomes, root_and};
 use server::{Kind, PROGRAMS, Server, script, until};
@@ -246,8 +247,16 @@ fn missing_capabilities_of_the_other_machine_are_named_with_a_remedy() {
         "its kernel is Linux",
     );
     fs::rename(server.home.path("busybox/grep"), server.home.path("grep")).unwrap();
-    check_refused(&here, 4, "no program `grep`");
-    fs::rename(server.home.path("grep"), server.home.path("busybox/grep")).unwrap();
+    fs::rename(server.home.path("busybox/tar"), server.home.path("tar")).unwrap();
+    check_refused(
+        &here,
+        4,
+        "programs that every cell needs are missing: tar, grep",
+    );
+    for name in ["grep", "tar"] {
+        let place = server.home.path("busybox").join(name);
+        fs::rename(server.home.path(name), place).unwrap();
+    }
     let known = fs::read(server.home.path("known")).unwrap();
     fs::write(server.home.path("known"), "").unwrap();
     check_refused(&here, 1, "`ssh there true` once");

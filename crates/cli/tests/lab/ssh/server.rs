@@ -1,6 +1,7 @@
 //! A remote machine for the tests: an sshd on the loopback interface with its own keys and a
 //! minimal login shell. It neither reads nor changes a user's configuration.
 
+use super::freebsd;
 use crate::support::{Home, Printed, printed};
 use std::ffi::OsString;
 use std::fs::{self, Permissions};
@@ -25,6 +26,8 @@ pub enum Kind {
     Dash,
     /// Only busybox and these programs.
     Busybox(&'static [&'static str]),
+    /// Programs that answer as those of this release of FreeBSD.
+    FreeBsd(&'static str),
 }
 
 impl Server {
@@ -165,6 +168,13 @@ fn login(kind: &Kind, home: &Home) -> String {
             }
             let path = format!("PATH={}; export PATH; ", bin.display());
             (path, "/bin/busybox sh")
+        }
+        Kind::FreeBsd(release) => {
+            let bin = freebsd::programs(home, release);
+            (
+                format!("PATH={}; export PATH; ", bin.display()),
+                "/bin/dash",
+            )
         }
     };
     format!("echo \"$PPID\" >{victim}; {path}exec {shell} -c \"$SSH_ORIGINAL_COMMAND\"")

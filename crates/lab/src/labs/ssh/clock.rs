@@ -6,13 +6,34 @@ use fsdyno_model::Nanos;
 use fsdyno_model::step::shell_line;
 
 /// The program that prints the time there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Clock {
     /// date(1), which prints nanoseconds there; processor time from `times` of the shell.
     Date,
+    /// perl with its module `Time::HiRes`, in the same way.
+    Perl,
+    /// The time counter of a FreeBSD kernel, timecounters(4): sysctl(8) prints its value. It wraps
+    /// around; how often, time(1) tells, from which processor time is, too.
+    Counter {
+        name: String,
+        hertz: u64,
+        /// The number of its values.
+        span: u64,
+    },
     /// time(1) in its POSIX form, in hundredths of a second.
     Time,
 }
+
+/// Prints the time in microseconds.
+pub(super) const PERL: &str = "perl -MTime::HiRes=time -e 'printf \"%.6f\", time'";
+
+/// Prints the name of the time counter, its frequency and the mask of its values.
+pub(super) const COUNTER: &str = "t=$(sysctl -n kern.timecounter.hardware 2>/dev/null) && \
+    echo \"counter=$t $(sysctl -n \"kern.timecounter.tc.$t.frequency\") \
+    $(sysctl -n \"kern.timecounter.tc.$t.mask\")\"\n";
+
+/// The step of time(1).
+const STEP: Nanos = Nanos(10_000_000);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct PhaseTimes {
@@ -25,55 +46,103 @@ pub(super) struct PhaseTimes {
 }
 
 impl Clock {
+    /// The time counter that [`COUNTER`] describes. One that wraps within steps of time(1) is no
+    /// clock.
+    pub fn counter(text: &str) -> Option<Self> {
+        let mut words = text.split(' ');
+        let (name, hertz, mask) = (words.next()?, words.next()?, words.next()?);
+        let (hertz, span) = (
+            hertz.parse().ok()?,
+            mask.parse::<u64>().ok()?.checked_add(1)?,
+        );
+        // A name of the kernel's, which is part of scripts.
+        let plain = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
+        let sound = name.chars().all(plain) && hertz >= 10_000 && span / hertz >= 1;
+        (sound && words.next().is_none()).then(|| Self::Counter {
+            name: name.to_owned(),
+            hertz,
+            span,
+        })
+    }
+
     /// Its description in reports.
-    pub fn name(self) -> &'static str {
+    pub fn name(&self) -> String {
         match self {
-            Self::Date => "date(1)",
-            Self::Time => "time(1), in steps of 10 ms",
+            Self::Date => "date(1)".to_owned(),
+            Self::Perl => "perl, in microseconds".to_owned(),
+            Self::Counter { name, hertz, .. } => {
+                format!("the time counter {name} of its kernel ({hertz} Hz)")
+            }
+            Self::Time => "time(1), in steps of 10 ms".to_owned(),
         }
     }
 
-    pub fn resolution(self) -> Nanos {
+    pub fn resolution(&self) -> Nanos {
         match self {
             Self::Date => Nanos(1),
-            Self::Time => Nanos(10_000_000),
+            Self::Perl => Nanos(1000),
+            Self::Counter { hertz, .. } => Nanos(1_000_000_000_u64.div_ceil(*hertz)),
+            Self::Time => STEP,
         }
     }
 
     /// A script that runs a line, and then, if given, the line that makes its writes durable. It
     /// prints the times that [`Clock::read`] parses. Outputs go to `phase.out` and `phase.err` in
     /// the directory; the status stays in `S`.
-    pub fn script(self, line: &str, sync: Option<&str>, directory: &str) -> String {
+    pub fn script(&self, line: &str, sync: Option<&str>, directory: &str) -> String {
         let file = |name: &str| shell_line(&[format!("{directory}/{name}")]);
         let (out, err, used) = (file("phase.out"), file("phase.err"), file("phase.used"));
         match self {
-            Self::Date => {
+            Self::Date | Self::Perl => {
                 let sync = sync.map(|line| format!("{line}\n")).unwrap_or_default();
+                let now = match self {
+                    Self::Perl => PERL,
+                    _ => "date +%s.%N",
+                };
                 format!(
-                    "T0=$(date +%s.%N)\n\
+                    "T0=$({now})\n\
                      ( {line}\nS=$?; times >{used}; exit \"$S\" ) >{out} 2>{err}\n\
-                     S=$?\nT1=$(date +%s.%N)\n{sync}T2=$(date +%s.%N)\n\
+                     S=$?\nT1=$({now})\n{sync}T2=$({now})\n\
                      echo \"wall $T0 $T1 $T2\"; cat {used}\n"
                 )
             }
-            Self::Time => {
+            Self::Time | Self::Counter { .. } => {
+                let (count, printed) = match self {
+                    Self::Counter { name, .. } => (
+                        format!("$(sysctl -n kern.timecounter.tc.{name}.counter)"),
+                        "echo \"counter $T0 $T1 $T2\"\n",
+                    ),
+                    _ => (String::new(), ""),
+                };
                 let inner = quoted(&format!("exec 2>{err}\n{line}"));
                 let synced = file("phase.sync");
                 let sync = sync.map(|line| {
                     let line = quoted(line);
-                    format!("( time -p sh -c {line} ) 2>{synced}\necho synced; cat {synced}\n")
+                    format!("( time -p sh -c {line} ) 2>{synced}\n")
                 });
-                let sync = sync.unwrap_or_default();
-                format!("( time -p sh -c {inner} ) >{out} 2>{used}\nS=$?\ncat {used}\n{sync}")
+                let [shown, sync] = match sync {
+                    Some(sync) => [format!("echo synced; cat {synced}\n"), sync],
+                    None => [String::new(), String::new()],
+                };
+                let read = |name: &str| match self {
+                    Self::Counter { .. } => format!("{name}={count}\n"),
+                    _ => String::new(),
+                };
+                let [begin, end, durable] = ["T0", "T1", "T2"].map(read);
+                format!(
+                    "{begin}( time -p sh -c {inner} ) >{out} 2>{used}\nS=$?\n{end}{sync}{durable}\
+                     {printed}cat {used}\n{shown}"
+                )
             }
         }
     }
 
     /// Parses the output of the script. The error is the word that is not a time.
-    pub fn read(self, printed: &str, sync: bool) -> Result<PhaseTimes, String> {
+    pub fn read(&self, printed: &str, sync: bool) -> Result<PhaseTimes, String> {
         let taken = match self {
-            Self::Date => by_date(printed),
+            Self::Date | Self::Perl => by_date(printed),
             Self::Time => by_time(printed),
+            Self::Counter { hertz, span, .. } => by_counter(printed, *hertz, *span),
         };
         let mut taken = taken.ok_or_else(|| printed.trim().replace('\n', "; "))?;
         if !sync {
@@ -123,6 +192,40 @@ fn by_time(printed: &str) -> Option<PhaseTimes> {
     })
 }
 
+/// The times of time(1), made precise by the counter before the work, after it, and after the sync.
+fn by_counter(printed: &str, hertz: u64, span: u64) -> Option<PhaseTimes> {
+    let mut taken = by_time(printed)?;
+    let mut lines = printed.lines();
+    let values = lines.find_map(|line| line.strip_prefix("counter "))?;
+    let values: Option<Vec<u64>> = values.split(' ').map(|word| word.parse().ok()).collect();
+    let [begin, end, synced] = values?[..] else {
+        return None;
+    };
+    let coarse = taken.wall;
+    taken.wall = precise(begin, end, coarse, (hertz, span))?;
+    if let Some(durable) = taken.durable {
+        let sync = Nanos(durable.0.checked_sub(coarse.0)?);
+        let sync = precise(end, synced, sync, (hertz, span))?;
+        taken.durable = Some(sum(taken.wall, sync)?);
+    }
+    Some(taken)
+}
+
+/// The time between two values of a counter. It contains what time(1) measured, so it is the least
+/// one that is not shorter than that by more than a step.
+fn precise(begin: u64, end: u64, coarse: Nanos, (hertz, span): (u64, u64)) -> Option<Nanos> {
+    const SECOND: u128 = 1_000_000_000;
+    if begin >= span || end >= span {
+        return None;
+    }
+    let (hertz, span) = (u128::from(hertz), u128::from(span));
+    let part = (span + u128::from(end) - u128::from(begin)) % span;
+    let least = u128::from(coarse.0.saturating_sub(STEP.0)) * hertz / SECOND;
+    let rounds = least.saturating_sub(part).div_ceil(span);
+    let nanos = (part + rounds * span) * SECOND / hertz;
+    u64::try_from(nanos).ok().map(Nanos)
+}
+
 /// Another machine may print any number, so the sum may overflow.
 fn sum(one: Nanos, other: Nanos) -> Option<Nanos> {
     one.0.checked_add(other.0).map(Nanos)
@@ -168,6 +271,24 @@ mod tests {
         let taken = Clock::Time.read(posix, true).unwrap();
         assert_eq!(taken.wall, Nanos(1_250_000_000));
         assert_eq!(taken.durable, Some(Nanos(2_000_000_000)));
+        let counter = Clock::counter("HPET 100000000 4294967295").unwrap();
+        let coarse = "real 43.00\nuser 0.10\nsys 0.02\nsynced\nreal 0.75\nuser 0.00\nsys 0.00\n";
+        // It wrapped once in the work: 43.0051 s and 0.7512 s in ticks of 10 ns.
+        let ticks = (4_300_510_000_u64 % (1 << 32), 4_375_630_000 % (1 << 32));
+        let printed = format!("counter 0 {} {}\n{coarse}", ticks.0, ticks.1);
+        let taken = counter.read(&printed, true).unwrap();
+        assert_eq!(taken.wall, Nanos(43_005_100_000));
+        assert_eq!(taken.durable, Some(Nanos(43_756_300_000)));
+        assert_eq!(taken.user, Nanos(100_000_000));
+        for none in [
+            "",
+            "i8254 1193182 65535",
+            "a'b 100000000 4294967295",
+            "TSC x 1",
+            "TSC 0 1",
+        ] {
+            assert_eq!(Clock::counter(none), None, "{none}");
+        }
         for broken in [
             "",
             "wall 1.N 2.N 3.N\n0m0s 0m0s\n0m0s 0m0s\n",
@@ -175,6 +296,7 @@ mod tests {
             "wall 1 2 3\n300000000m0s 0m0s\n300000000m0s 0m0s\n",
             "real 18446744073\nuser 0\nsys 0\nsynced\nreal 18446744073\n",
         ] {
+            assert!(counter.read(broken, true).is_err(), "{broken}");
             assert!(Clock::Date.read(broken, true).is_err(), "{broken}");
             assert!(Clock::Time.read(broken, true).is_err(), "{broken}");
         }

@@ -41,10 +41,18 @@ fn send(executor: &mut SshExecutor<'_, '_>, job: &Job<'_>, form: Form) -> Result
     }
     let place = PathBuf::from(&executor.directory).join(format!("dataset{}", executor.sent.len()));
     executor.script(How::Here, &format!("mkdir {}", word(&place)))?;
-    let path = if executor.remote.is_dry_run() {
-        dry_run(executor, job, form, &place)?
+    let sent = if executor.remote.is_dry_run() {
+        dry_run(executor, job, form, &place)
     } else {
-        create_and_send(executor, job, form, &place)?
+        create_and_send(executor, job, form, &place)
+    };
+    let path = match sent {
+        Ok(path) => path,
+        Err(end) => {
+            // The next cell sends it again. After a lost connection the session removes all.
+            let _ = executor.run_remote(How::Here, &format!("rm -rf {}", word(&place)));
+            return Err(end);
+        }
     };
     executor.sent.push(Sent {
         dataset: job.workload.dataset.clone(),

@@ -5,6 +5,7 @@ use super::dialects::Dialect;
 use super::executor::{SshExecutor, word};
 use crate::job::Job;
 use crate::procedure::CellEnd;
+use fsdyno_guests::vm::disk_serial;
 use fsdyno_host::ssh::How;
 use fsdyno_model::{DeviceChoice, FilesystemKind};
 use fsdyno_recipes::layouts;
@@ -40,7 +41,11 @@ pub(super) fn provide(
     };
     let count = job.contender.layout.devices;
     let mut devices = Vec::new();
-    if let DeviceChoice::Block { paths } = &job.plan.device {
+    if executor.machine.disks_of_guest {
+        for number in 0..count {
+            devices.push(disk_of_guest(executor, dialect, number)?);
+        }
+    } else if let DeviceChoice::Block { paths } = &job.plan.device {
         for path in paths.iter().take(count as usize) {
             unused(executor, dialect, path)?;
             devices.push(path.display().to_string());
@@ -63,6 +68,21 @@ pub(super) fn provide(
         executor.script(How::Here, &step.shell())?;
     }
     Ok(vec![joined.device])
+}
+
+/// The variable that names a disk which this machine gives its virtual machine.
+fn disk_of_guest(
+    executor: &mut SshExecutor<'_, '_>,
+    dialect: &Dialect,
+    number: u32,
+) -> Result<String, CellEnd> {
+    let variable = format!("LOOP{number}");
+    let find = (dialect.find_disk)(&disk_serial(number), &variable);
+    executor.script(
+        How::Here,
+        &format!("{variable}=; {find}; [ -n \"${variable}\" ]"),
+    )?;
+    Ok(format!("${variable}"))
 }
 
 /// Creates an image file and attaches it; returns the variable that names the device.

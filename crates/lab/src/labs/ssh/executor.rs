@@ -1,6 +1,7 @@
 //! The executor of the ssh lab: runs each stage of a cell as scripts in the shell of another
 //! machine.
 
+use super::guest::Guest;
 use super::machine::Machine;
 use super::remote::RemoteShell;
 use crate::job::Job;
@@ -12,7 +13,9 @@ use fsdyno_host::journal::Journal;
 use fsdyno_host::ssh::{How, ScriptOutput, SshError};
 use fsdyno_load::kinds::Needs;
 use fsdyno_model::step::shell_line;
-use fsdyno_model::{Bytes, CacheEvidence, CancelToken, DatasetChoice, FilesystemKind, Pool, Step};
+use fsdyno_model::{
+    Bytes, CacheEvidence, CancelToken, DatasetChoice, DeviceUse, FilesystemKind, Pool, Step,
+};
 use std::path::{Path, PathBuf};
 
 /// The reason why the cache state is not verified there.
@@ -44,6 +47,8 @@ pub(super) struct SshExecutor<'a, 'n> {
     /// The step that must follow a `sync` there.
     pub durable: Option<Step>,
     pub work_dir: WorkDir,
+    /// The virtual machine, whose disks are counted; none for another machine.
+    pub guest: Option<&'a mut Guest>,
 }
 
 pub(super) fn word(path: &Path) -> String {
@@ -72,6 +77,7 @@ impl<'a, 'n> SshExecutor<'a, 'n> {
             mount_steps: Vec::new(),
             durable: None,
             work_dir: WorkDir::new(PathBuf::new()),
+            guest: None,
         }
     }
 
@@ -173,6 +179,13 @@ impl<'a, 'n> SshExecutor<'a, 'n> {
         }
         let script = self.unmount_line();
         self.script(How::Here, &script).map(|_| ())
+    }
+
+    /// The counters of the disks of a contender; none if it has no disks of fsdyno.
+    pub fn counters(&mut self, job: &Job<'_>) -> Option<DeviceUse> {
+        let disks = job.contender.layout.devices;
+        let on_disks = job.recipe.kind() == FilesystemKind::Block;
+        self.guest.as_mut().filter(|_| on_disks)?.counters(disks)
     }
 
     /// Space in use of the file system under test.

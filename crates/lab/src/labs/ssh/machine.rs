@@ -2,8 +2,9 @@
 //! a plan.
 
 use super::SshLabError;
-use super::clock::Clock;
+use super::clock::{COUNTER, Clock, PERL};
 use super::dialects::{self, Dialect};
+use super::guest::Guest;
 use super::remote::RemoteShell;
 use crate::missing::{Missing, MissingRequirement};
 use fsdyno_host::ssh::How;
@@ -14,7 +15,7 @@ use fsdyno_model::{
 use fsdyno_recipes::layouts;
 
 /// The programs that every cell needs there.
-const PROGRAMS: &str = "cp rm tar cat find grep ps wc tail df sync mkdir";
+const PROGRAMS: &str = "cp rm tar cat find grep ps wc tail df sync mkdir sleep uname id date";
 
 #[derive(Clone)]
 pub(super) struct Machine {
@@ -29,6 +30,8 @@ pub(super) struct Machine {
     pub shares: bool,
     /// Its description: its kernel first, up to a comma.
     pub about: String,
+    /// Whether its disks are those that this machine gives its virtual machine.
+    pub disks_of_guest: bool,
 }
 
 /// The script of the survey.
@@ -41,7 +44,9 @@ fn questions() -> String {
          for program in {PROGRAMS}; do\n\
          command -v \"$program\" >/dev/null || echo \"missing=$program\"; done\n\
          d=$(date +%s.%N); case $d in *[!0-9.]*) ;; *.?????????) echo clock=date;; esac\n\
-         ( time -p true ) >/dev/null 2>&1 && echo time=yes\n\
+         {COUNTER}\
+         p=$({PERL} 2>/dev/null); case $p in *[!0-9.]*) ;; *.??????) echo perl=yes;; esac\n\
+         ( time -p sh -c : ) >/dev/null 2>&1 && echo time=yes\n\
          cp --reflink=never /dev/null \"$D/probe\" >/dev/null 2>&1 && echo shares=yes\n\
          :"
     )
@@ -52,20 +57,29 @@ impl Machine {
         remote: &mut dyn RemoteShell,
         directory: &str,
         place: &str,
+        guest: Option<&Guest>,
     ) -> Result<Self, SshLabError> {
         let reported = remote.run_script(How::Here, &questions())?.stdout;
         let of = |name: &str| output(&reported, name);
         let system = of("system").unwrap_or_default();
-        if let Some(program) = of("missing") {
+        let lines = reported.lines();
+        let programs: Vec<String> = lines
+            .filter_map(|line| Some(line.strip_prefix("missing=")?.to_owned()))
+            .collect();
+        if !programs.is_empty() {
             return Err(SshLabError::NoProgram {
                 place: place.to_owned(),
-                program,
+                programs,
             });
         }
-        let clock = match (of("clock"), of("time")) {
-            (Some(_), _) => Clock::Date,
-            (None, Some(_)) => Clock::Time,
-            (None, None) => {
+        let counter = of("counter").and_then(|text| Clock::counter(&text));
+        let timed = of("time").is_some();
+        let clock = match (of("clock"), counter.filter(|_| timed), of("perl")) {
+            (Some(_), ..) => Clock::Date,
+            (None, Some(counter), _) => counter,
+            (None, None, Some(_)) => Clock::Perl,
+            (None, None, None) if timed => Clock::Time,
+            (None, None, None) => {
                 return Err(SshLabError::NoClock {
                     place: place.to_owned(),
                 });
@@ -75,17 +89,19 @@ impl Machine {
             dialect: dialects::find(&system),
             root: of("user").as_deref() == Some("0"),
             system,
-            clock,
             floor: clock.resolution(),
+            clock,
             shares: of("shares").is_some(),
             about: String::new(),
+            disks_of_guest: guest.is_some(),
         };
-        machine.floor = machine.floor.max(least(remote, clock, directory)?);
-        machine.about = machine.describe(remote, &reported, place)?;
+        let least = least(remote, &machine.clock, directory)?;
+        machine.floor = machine.floor.max(least);
+        machine.about = machine.describe(remote, &reported, place, guest)?;
         Ok(machine)
     }
 
-    pub fn for_dry_run(bsd: bool) -> Self {
+    pub fn for_dry_run(bsd: bool, guest: bool) -> Self {
         let dialect = dialects::assumed(bsd);
         Self {
             dialect: Some(dialect),
@@ -95,6 +111,7 @@ impl Machine {
             floor: Nanos(0),
             shares: !bsd,
             about: String::new(),
+            disks_of_guest: guest,
         }
     }
 
@@ -103,6 +120,7 @@ impl Machine {
         remote: &mut dyn RemoteShell,
         reported: &str,
         place: &str,
+        guest: Option<&Guest>,
     ) -> Result<String, SshLabError> {
         let facts = match self.dialect {
             Some(dialect) => remote.run_script(How::Here, dialect.facts)?.stdout,
@@ -113,10 +131,11 @@ impl Machine {
             .parse()
             .map_or("unknown".to_owned(), |bytes| Bytes(bytes).to_string());
         Ok(format!(
-            "{}, build {}, on {place}: {} processors ({}), {memory} of memory, disks {}; done by its \
+            "{}{}, build {}, on {place}: {} processors ({}), {memory} of memory, disks {}; done by its \
              own programs{}, timed there by {} (an empty phase \
-             takes {}), durable when sync(1) has returned, which waits for all file systems there",
+             takes {}), durable when sync(1) has returned, which waits for all file systems there{}",
             output(reported, "kernel").unwrap_or_default(),
+            guest.map_or(String::new(), |guest| format!(" in {}", guest.kind())),
             output(reported, "build").unwrap_or_default(),
             fact("processors"),
             fact("processor"),
@@ -124,6 +143,10 @@ impl Machine {
             if self.root { " as root" } else { "" },
             self.clock.name(),
             self.floor,
+            guest.map_or(String::new(), |guest| format!(
+                "; image {}",
+                guest.image().display()
+            )),
         ))
     }
 
@@ -157,12 +180,17 @@ impl Machine {
         }
         let mut requirements = recipe.requirements();
         requirements.extend(layouts::requirements(contender));
+        let mut first = None;
+        let mut reasons: Vec<String> = Vec::new();
         for requirement in requirements {
             if let Some(reason) = self.reason(remote, &requirement.need)? {
-                return Ok(Some(missing(requirement, reason)));
+                if !reasons.contains(&reason) {
+                    reasons.push(reason);
+                }
+                first.get_or_insert(requirement);
             }
         }
-        Ok(None)
+        Ok(first.map(|first| missing(first, reasons.join(", "))))
     }
 
     /// The reason why a need is not met there; none if it is met.
@@ -227,7 +255,7 @@ fn missing(requirement: Requirement, reason: String) -> (Requirement, Availabili
 /// The shortest time of some empty phases.
 fn least(
     remote: &mut dyn RemoteShell,
-    clock: Clock,
+    clock: &Clock,
     directory: &str,
 ) -> Result<Nanos, SshLabError> {
     let script = clock.script(":", None, directory);

@@ -3,6 +3,8 @@
 
 use super::clock::PhaseTimes;
 use super::executor::SshExecutor;
+use super::guest::used;
+use crate::durability;
 use crate::job::Job;
 use crate::notes::Notes;
 use crate::procedure::CellEnd;
@@ -177,7 +179,9 @@ pub(super) fn measure(
         executor.script(How::Here, &work.before)?;
     }
     let space_before = executor.space()?;
+    let before = executor.counters(job);
     let reported = timed(executor, &work, kind.writes)?;
+    let device = used(before, executor.counters(job));
     if kind.removes_tree {
         executor.work_dir.trees.pop();
     }
@@ -211,12 +215,17 @@ pub(super) fn measure(
             machine_busy_ns: machine_busy(&reported).unwrap_or_default(),
             steal_ns: Nanos(0),
         },
+        device,
         space_before,
         space_after: executor.space()?,
         ..Sample::default()
     };
     sample.warnings.extend(too_short(executor, job, &sample));
-    unobserved(executor.notes, machine_busy(&reported).is_some());
+    // The disk says that it has a volatile cache, as all disks of the virtual machine.
+    durability::warn_by_counted(&mut sample, "sync(1)");
+    if executor.guest.is_none() {
+        unobserved(executor.notes, machine_busy(&reported).is_some());
+    }
     executor.notes.sample(sample);
     Ok(())
 }
@@ -227,7 +236,7 @@ fn timed(
     work: &Work,
     writes: bool,
 ) -> Result<Option<(PhaseTimes, String)>, CellEnd> {
-    let clock = executor.machine.clock;
+    let clock = &executor.machine.clock;
     let busy = executor.machine.dialect.and_then(|dialect| dialect.busy);
     let busy = busy.map_or(String::new(), |line| format!("{line}\n"));
     let err = shell_line(&[format!("{}/phase.err", executor.directory)]);
@@ -251,10 +260,14 @@ fn timed(
     }
     // The output of a command is not parsed as times.
     let reported = output.stdout.split(OUTPUT).next().unwrap_or_default();
-    let taken = clock.read(reported, writes).map_err(|printed| {
-        let message = format!("the clock program there printed `{printed}`, which is no time");
-        executor.notes.halt(message, None)
-    })?;
+    let taken = executor
+        .machine
+        .clock
+        .read(reported, writes)
+        .map_err(|printed| {
+            let message = format!("the clock program there printed `{printed}`, which is no time");
+            executor.notes.halt(message, None)
+        })?;
     Ok(Some((taken, reported.to_owned())))
 }
 

@@ -16,6 +16,10 @@ pub(super) static DRAGONFLY: Dialect = Dialect {
         )
     },
     detach: |variable| format!("unit=${{{variable}#/dev/}}; vnconfig -u \"${{unit%c}}\""),
+    // Its disks are named in /dev/serno.
+    find_disk: |serial, variable| {
+        format!("[ ! -e /dev/serno/{serial} ] || {variable}=/dev/serno/{serial}")
+    },
     mount,
     has_filesystem: |_| "true".to_owned(),
     has_module: |_| "false".to_owned(),

@@ -8,6 +8,13 @@ pub(super) static LINUX: Dialect = Dialect {
     bsd: false,
     attach,
     detach,
+    find_disk: |serial, variable| {
+        format!(
+            "for disk in /sys/block/*; do \
+             [ \"$(cat \"$disk/serial\" 2>/dev/null)\" != {serial} ] || \
+             {variable}=/dev/${{disk##*/}}; done"
+        )
+    },
     mount: by_itself,
     has_filesystem: |name| {
         format!("grep -qw {name} /proc/filesystems || modprobe -q {name} 2>/dev/null")

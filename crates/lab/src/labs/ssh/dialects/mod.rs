@@ -18,6 +18,8 @@ pub(super) struct Dialect {
     pub attach: fn(image: &str, variable: &str) -> String,
     /// A line that detaches the device in a variable.
     pub detach: fn(variable: &str) -> String,
+    /// A line that puts the disk with this serial number into a variable.
+    pub find_disk: fn(serial: &str, variable: &str) -> String,
     /// The words of the mount command.
     pub mount: fn(fstype: &str, source: &str, target: &Path, options: &[String]) -> Vec<String>,
     /// A line whose status tests whether the kernel supports a file system or mount loads its
@@ -68,8 +70,8 @@ const SYSCTL: &str = "echo \"processor=$(sysctl -n hw.model)\"\n\
     echo \"memory=$(sysctl -n hw.physmem)\"\n\
     echo \"disks=$(sysctl -n kern.disks)\"";
 
-/// The mounts and swaps of a BSD, and the devices of its pools.
-const USES: &str = "mount; swapinfo 2>/dev/null; zpool status 2>/dev/null; :";
+/// The mounts and swaps of a BSD.
+const USES: &str = "mount; swapinfo 2>/dev/null; :";
 
 #[cfg(test)]
 mod tests {
@@ -84,7 +86,8 @@ mod tests {
                 attach.contains("'/var/tmp/a b'") && attach.contains("LOOP0="),
                 "{attach}"
             );
-            for text in [&attach[..], &detach, dialect.facts, dialect.uses] {
+            let find = (dialect.find_disk)("fsdyno0", "LOOP0");
+            for text in [&attach[..], &find, &detach, dialect.facts, dialect.uses] {
                 let read = std::process::Command::new("sh")
                     .args(["-n", "-c", text])
                     .status();
