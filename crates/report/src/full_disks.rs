@@ -263,9 +263,8 @@ fn times(ratio: f64) -> Cell {
 
 /// The first error of saves at this level, or by how much they are slower.
 fn saves(test: &FaultTest, percent: u32) -> Cell {
-    let levels = test.full.iter().filter_map(|life| life.level(percent));
-    let failed = levels.filter_map(|level| level.error.as_ref()).next();
-    if let Some(error) = failed {
+    let mut levels = test.full.iter().filter_map(|life| life.level(percent));
+    if let Some(error) = levels.find_map(|level| level.error.as_ref()) {
         return Cell::Text(terms::printable(error));
     }
     let ratios = test

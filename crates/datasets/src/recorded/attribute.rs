@@ -39,7 +39,7 @@ pub fn acl(entries: u32, permissions: u32) -> Vec<u8> {
     value
 }
 
-/// The parts of a label of SELinux around its type.
+/// The parts of a label of `SELinux` around its type.
 const LABEL: (&str, &str) = ("system_u:object_r:", ":s0\0");
 
 /// The first byte of a value of IMA: a hash (`IMA_XATTR_DIGEST` of the kernel).

@@ -273,11 +273,12 @@ fn qcow2(head: &[u8]) -> Result<u64, String> {
 /// file.
 fn unpacked_size(file: &File, length: u64) -> io::Result<Option<u64>> {
     const EDGE: u64 = 12;
+    const EDGE_BYTES: usize = 12;
     // More than the index of any image.
     const LARGEST_INDEX: u64 = 16 << 20;
     let (mut end, mut sum) = (length, 0_u64);
     while end > 0 {
-        let mut footer = [0; EDGE as usize];
+        let mut footer = [0; EDGE_BYTES];
         let Some(at) = end.checked_sub(EDGE) else {
             return Ok(None);
         };

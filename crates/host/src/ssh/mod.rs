@@ -116,7 +116,7 @@ impl GuestLogin {
     }
 }
 
-/// A path as a value in the syntax of ssh_config(5): quoted, without expansion of `%`.
+/// A path as a value in the syntax of `ssh_config(5)`: quoted, without expansion of `%`.
 fn quoted_path(path: &Path) -> OsString {
     let mut bytes = vec![b'"'];
     for byte in path.as_os_str().as_bytes() {

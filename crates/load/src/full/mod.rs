@@ -122,7 +122,7 @@ impl FullLife {
             if total - last >= part || failed.is_some() {
                 let synced = self.sync(&directory);
                 failed = failed.or(synced.err());
-                steps.push((total, Nanos::from(began.elapsed() - saving)));
+                steps.push((total, Nanos::from(began.elapsed().saturating_sub(saving))));
             }
             if let Some(failed) = failed {
                 break failed;

@@ -165,6 +165,7 @@ mod tests {
                 discarded_bytes: Bytes(8 * 512),
                 flushes: 4,
                 busy_ns: Nanos(10_000_000),
+                busy_unknown: false,
                 waits: Some(Waits::from_parts([2, 0, 1, 0].map(|ms| ms * 1_000_000))),
             }
         );

@@ -89,6 +89,7 @@ fn injected(
 }
 
 /// Injects faults into the disks of a file system, and judges what follows.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 struct FaultTester<'a> {
     guest: ExplorerGuest<'a>,
     /// Its disks, as the unmount left them.

@@ -1,7 +1,7 @@
 //! Faults whose outcome takes time: a slow disk, and the rebuild of a disk that died and returns.
 
 use super::fault::FaultyDisk;
-use super::{FaultTester, Judged, LoseError, options, working};
+use super::{FaultTester, Judged, LoseError, Medium, options, working};
 use fsdyno_crash::Tree;
 use fsdyno_lab::explorer::{AfterRecovery, Base, Contents, Examined, RecoveryOptions, Trial};
 use fsdyno_model::{DiskFault, DiskWork, FaultOutcome, Nanos, SlowWork};
@@ -77,7 +77,7 @@ impl FaultTester<'_> {
         if let Some(timed) = &self.timed {
             return Ok(timed.clone());
         }
-        let healthy = self.media.iter().map(|medium| medium.contents()).collect();
+        let healthy = self.media.iter().map(Medium::contents).collect();
         let examined = self.guest.examine(healthy, options(Trial::Timed))?;
         let (report, disks) = working(examined).map_err(|what| self.unhealthy(what))?;
         self.note_usual(&report.kernel);

@@ -90,7 +90,7 @@ pub(crate) fn plan() -> Plan {
                     snapshots: 0,
                     degraded: true,
                     scrubbed: true,
-                    rebuilding: false,
+                    rebuilding: true,
                 },
                 handicap_permille: 50,
                 lab: LabChoice::Uml,
@@ -148,12 +148,16 @@ pub(crate) fn plan() -> Plan {
         extent_floor: Bytes(16_385),
         guest: Some(GuestSize::default()),
         disk: Some(model_disk()),
-        disk_trace: Some(fsdyno_model::DiskRecord {
-            directory: "/records".into(),
-            payloads: true,
-        }),
+        disk_trace: Some(disk_trace()),
         contents: [("tar:/srv/a b.tar".to_owned(), content())].into(),
         ..Plan::new(Vec::new(), Vec::new())
+    }
+}
+
+fn disk_trace() -> fsdyno_model::DiskRecord {
+    fsdyno_model::DiskRecord {
+        directory: "/records".into(),
+        payloads: true,
     }
 }
 

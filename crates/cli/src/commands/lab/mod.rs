@@ -191,7 +191,7 @@ fn vm_row() -> Row {
     };
     let there = match here {
         Availability::Available => probe(&ssh::need()),
-        missing => missing,
+        missing @ Availability::Missing { .. } => missing,
     };
     Row {
         availability: there,

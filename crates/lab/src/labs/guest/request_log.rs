@@ -117,13 +117,12 @@ impl Shared {
     }
 
     fn place(&self) -> io::Result<Option<KernelPlace>> {
-        let memory = match self.memory.get() {
-            Some(memory) => memory,
-            None => {
-                let process = self.process.get().ok_or(io::ErrorKind::NotFound)?;
-                let file = File::open(format!("/proc/{process}/mem"))?;
-                self.memory.get_or_init(|| file)
-            }
+        let memory = if let Some(memory) = self.memory.get() {
+            memory
+        } else {
+            let process = self.process.get().ok_or(io::ErrorKind::NotFound)?;
+            let file = File::open(format!("/proc/{process}/mem"))?;
+            self.memory.get_or_init(|| file)
         };
         self.tables.place(memory)
     }

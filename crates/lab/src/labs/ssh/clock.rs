@@ -274,7 +274,7 @@ mod tests {
         let counter = Clock::counter("HPET 100000000 4294967295").unwrap();
         let coarse = "real 43.00\nuser 0.10\nsys 0.02\nsynced\nreal 0.75\nuser 0.00\nsys 0.00\n";
         // It wrapped once in the work: 43.0051 s and 0.7512 s in ticks of 10 ns.
-        let ticks = (4_300_510_000_u64 % (1 << 32), 4_375_630_000 % (1 << 32));
+        let ticks = (4_300_510_000_u64 % (1 << 32), 4_375_630_000_u64 % (1 << 32));
         let printed = format!("counter 0 {} {}\n{coarse}", ticks.0, ticks.1);
         let taken = counter.read(&printed, true).unwrap();
         assert_eq!(taken.wall, Nanos(43_005_100_000));

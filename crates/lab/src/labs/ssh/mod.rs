@@ -254,7 +254,8 @@ impl SshLab {
         if let (Err(CellEnd::Failed(failure)), Way::Guest(guest)) = (&mut result, &mut self.way)
             && let Some(last) = guest.why_ended()
         {
-            failure.message += &format!("; the virtual machine ended; its console: {last}");
+            failure.message += "; the virtual machine ended; its console: ";
+            failure.message += &last;
             self.connection = None;
             return result;
         }

@@ -122,7 +122,7 @@ pub(super) fn flags(file: impl AsFd, extended: bool) -> rustix::io::Result<u32> 
     // SAFETY: the pointer is to a live number that is large enough.
     let result = unsafe { libc::ioctl(file, libc::FS_IOC_GETFLAGS, &raw mut flags) };
     checked(result.into())?;
-    Ok((flags & 0xffff_ffff) as u32)
+    Ok((flags.cast_unsigned() & 0xffff_ffff) as u32)
 }
 
 fn extended(file: &impl AsFd) -> rustix::io::Result<Extended> {
