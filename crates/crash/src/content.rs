@@ -2,6 +2,7 @@
 //! that what is read after a power cut can be attributed. A unit that an operation writes in part has
 //! bytes that depend on both, and names nothing.
 
+use crate::operation::{Operation, Program};
 use crate::tree::{Run, Source};
 use std::ops::Range;
 
@@ -134,6 +135,26 @@ pub fn runs(offset: u64, bytes: &[u8], exact: bool) -> Vec<Run> {
         at += count;
     }
     runs
+}
+
+/// Whether the files of a program can have parts of units, or units at other places than they were
+/// written.
+pub fn divides_units(program: &Program) -> bool {
+    let mut all = program.setup.iter().chain(&program.operations);
+    all.any(|operation| {
+        let (offset, length) = match operation {
+            Operation::Collapse { .. } | Operation::Insert { .. } => return true,
+            Operation::Write { offset, length, .. } => (offset.unwrap_or(0), *length),
+            Operation::Allocate { offset, length, .. }
+            | Operation::Punch { offset, length, .. }
+            | Operation::Zero { offset, length, .. }
+            | Operation::Copy { offset, length, .. } => (*offset, *length),
+            Operation::Truncate { length, .. } | Operation::SetXattr { length, .. } => (0, *length),
+            _ => return false,
+        };
+        let unit = UNIT as u64;
+        !offset.is_multiple_of(unit) || !length.is_multiple_of(unit)
+    })
 }
 
 impl Run {

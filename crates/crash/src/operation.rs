@@ -351,28 +351,6 @@ impl Program {
         }
     }
 
-    /// Whether its files can have parts of units of [`content`](crate::content), or units at other
-    /// places than they were written.
-    pub fn divides_units(&self) -> bool {
-        let mut all = self.setup.iter().chain(&self.operations);
-        all.any(|operation| {
-            let (offset, length) = match operation {
-                Operation::Collapse { .. } | Operation::Insert { .. } => return true,
-                Operation::Write { offset, length, .. } => (offset.unwrap_or(0), *length),
-                Operation::Allocate { offset, length, .. }
-                | Operation::Punch { offset, length, .. }
-                | Operation::Zero { offset, length, .. }
-                | Operation::Copy { offset, length, .. } => (*offset, *length),
-                Operation::Truncate { length, .. } | Operation::SetXattr { length, .. } => {
-                    (0, *length)
-                }
-                _ => return false,
-            };
-            let unit = crate::content::UNIT as u64;
-            !offset.is_multiple_of(unit) || !length.is_multiple_of(unit)
-        })
-    }
-
     /// This program with those lines of its setup whose files its operations use; unchanged if it
     /// cannot succeed with these alone.
     #[must_use]

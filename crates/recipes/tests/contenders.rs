@@ -68,7 +68,7 @@ fn soft_updates_are_rejected_with_a_remedy() {
     for text in ["ufs1[-U]", "ufs2[-Lname -j]"] {
         let message = messages(text);
         assert!(message.contains("only in BSD kernels"), "{message}");
-        assert!(message.contains("on a BSD machine"), "{message}");
+        assert!(message.contains("--lab vm --image FILE"), "{message}");
     }
 }
 

@@ -1,7 +1,7 @@
 //! A file of activities: what the programs of a machine do at the same time, each at its own
 //! interval.
 
-use fsdyno_crash::{Operation, TimedProgram};
+use fsdyno_crash::{Operation, TimedProgram, content};
 use fsdyno_model::Nanos;
 use serde::Deserialize;
 use std::time::Duration;
@@ -100,7 +100,7 @@ pub fn parse(text: &str, length: Duration) -> Result<TimedProgram, ActivitiesErr
         timed.program.operations.push(operation);
     }
     timed.program.check()?;
-    if timed.program.divides_units() {
+    if content::divides_units(&timed.program) {
         return Err(ActivitiesError::Units);
     }
     Ok(timed)

@@ -215,7 +215,7 @@ impl<'a> ExplorerGuest<'a> {
         program: &Program,
     ) -> Result<Performed, GuestLabError> {
         let program = program.clone();
-        self.exact = program.divides_units();
+        self.exact = content::divides_units(&program);
         self.recorded(prepared, &Command::Perform { program }, false)
     }
 
