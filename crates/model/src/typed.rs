@@ -227,7 +227,7 @@ mod tests {
             ("ext4,uml/", "`` is no file system"),
             // It would be a mount option if only a file system could begin the next contender.
             ("ext4:noatime,uml/xsf", "`xsf` is no file system"),
-            ("vm/ext4", "`vm/ext4` is no file system"),
+            ("lxc/ext4", "`lxc/ext4` is no file system"),
             ("ssh:-oX/ext4", "`ssh` is no file system"),
         ] {
             let error = ContenderSpec::parse_list(text, &kind_of)
@@ -247,6 +247,7 @@ mod tests {
                 Just(LabChoice::Host),
                 Just(LabChoice::Uml),
                 Just(LabChoice::Qemu),
+                Just(LabChoice::Vm),
                 "[a-z@.:\\[\\]0-9]{1,12}".prop_map(LabChoice::Ssh),
             ]),
         ) {
