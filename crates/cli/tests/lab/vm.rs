@@ -2,7 +2,7 @@
 //! takes its configuration from a disk labelled `cidata`; `FSDYNO_VM_FS` the contenders there
 //! (default: those of FreeBSD). Without it, these tests are skipped by name.
 
-use crate::support::{Home, Printed, have, printed};
+use crate::support::{Home, Printed, have, interruptible, printed};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -202,7 +202,7 @@ fn a_signal_ends_the_virtual_machine_and_removes_its_files() {
     for signal in ["-INT", "-TERM"] {
         let home = Home::new();
         let list = contenders();
-        let mut command = command(&home, &image, &["--fs", &list]);
+        let mut command = interruptible(&command(&home, &image, &["--fs", &list]));
         let mut child = command
             .stdout(Stdio::null())
             .stderr(Stdio::null())

@@ -2,7 +2,7 @@
 //! minimal login shell. It neither reads nor changes a user's configuration.
 
 use super::freebsd;
-use crate::support::{Home, Printed, printed};
+use crate::support::{Home, Printed, interruptible, printed};
 use std::ffi::OsString;
 use std::fs::{self, Permissions};
 use std::net::{TcpListener, TcpStream};
@@ -111,7 +111,7 @@ impl Server {
     /// Starts fsdyno and does not wait.
     pub fn begin(&self, args: &[&str]) -> Child {
         let log = fs::File::create(self.home.path("started.log")).unwrap();
-        let mut command = self.command(&self.words(args));
+        let mut command = interruptible(&self.command(&self.words(args)));
         command.stdout(Stdio::null()).stderr(log).spawn().unwrap()
     }
 
