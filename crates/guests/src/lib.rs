@@ -13,6 +13,7 @@ mod libraries;
 mod machine;
 mod one_processor;
 mod own_programs;
+mod process;
 pub mod profile;
 pub mod protocol;
 pub mod qemu;

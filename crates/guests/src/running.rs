@@ -2,21 +2,21 @@
 
 use super::console::Console;
 use super::machine::{GuestError, Machine};
+use super::process::GuestProcess;
 use super::start::{Attachment, Setting, Start, inherit};
 use fsdyno_host::command::die_with_parent;
 use fsdyno_host::guest_processes::NAME;
-use fsdyno_host::journal::{Entry, Journal, Kind};
+use fsdyno_host::journal::{Journal, Kind};
 use fsdyno_host::processes;
 use fsdyno_model::Nanos;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::Pid;
 use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 use std::io;
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 /// Runs a guest on this terminal until it ends.
@@ -51,14 +51,13 @@ fn not_started(command: &Command) -> impl FnOnce(io::Error) -> GuestError {
 /// A running guest. Dropping it ends the guest.
 #[derive(Debug)]
 pub struct Guest {
-    child: Child,
+    process: GuestProcess,
     console: Console,
     argv: Vec<String>,
     about: String,
     slowness: u32,
     /// Whether the child process is the kernel (User-mode Linux).
     is_process: bool,
-    entry: Option<Entry>,
 }
 
 impl Guest {
@@ -101,18 +100,9 @@ impl Guest {
         command
             .stdin(Stdio::null())
             .stdout(written)
-            .stderr(of_program.map_err(GuestError::host("make a pipe"))?)
-            .process_group(0);
-        die_with_parent(&mut command);
-        let directory = scratch.join(NAME);
-        let entry = journal.declare(Kind::Guest.at(directory))?;
-        let child = match command.spawn() {
-            Ok(child) => child,
-            Err(cause) => {
-                entry.done()?;
-                return Err(not_started(&command)(cause));
-            }
-        };
+            .stderr(of_program.map_err(GuestError::host("make a pipe"))?);
+        let failed = |command: &Command, cause| not_started(command)(cause);
+        let process = GuestProcess::spawn(&mut command, scratch, journal, failed)?;
         // A verified kernel is executed by its descriptor; readers need the path.
         let kernel = machine.kernel().map(Path::as_os_str);
         let program = kernel.unwrap_or_else(|| command.get_program());
@@ -123,13 +113,12 @@ impl Guest {
         // Dropping it closes the end of the pipe that only the guest may hold.
         drop(command);
         Ok(Self {
-            child,
+            process,
             console: Console::of(received),
             argv,
             about: machine.about(),
             slowness: machine.slowness(),
             is_process: matches!(machine, Machine::Uml(_)),
-            entry: Some(entry),
         })
     }
 
@@ -140,7 +129,7 @@ impl Guest {
 
     /// The process that runs its machine.
     pub fn process(&self) -> Pid {
-        Pid::from_child(&self.child)
+        self.process.pid()
     }
 
     /// A short description of its machine.
@@ -154,7 +143,7 @@ impl Guest {
         if !self.is_process {
             return Err(io::ErrorKind::Unsupported.into());
         }
-        processes::user_time(self.child.id())
+        processes::user_time(self.process.pid().as_raw_nonzero().get().cast_unsigned())
     }
 
     /// A timeout scaled to the speed of the guest; an emulated guest is slower.
@@ -166,7 +155,7 @@ impl Guest {
     pub fn wait(&mut self, timeout: Duration) -> io::Result<Option<ExitStatus>> {
         let deadline = Instant::now() + timeout;
         loop {
-            let status = self.child.try_wait()?;
+            let status = self.process.try_wait()?;
             if status.is_some() || Instant::now() >= deadline {
                 return Ok(status);
             }
@@ -181,23 +170,8 @@ impl Guest {
 
     /// As [`Guest::end`], for one that is dropped later.
     pub fn last_lines(&mut self, lines: usize) -> Vec<String> {
-        self.kill();
-        self.console.last(lines)
-    }
-
-    fn kill(&mut self) {
         // The kernel, its helpers and the processes of the guest are all in its group.
-        let _ = kill_process_group(Pid::from_child(&self.child), Signal::KILL);
-        let _ = self.child.wait();
-        if let Some(entry) = self.entry.take() {
-            // If this fails, the entry stays in the journal, which does no harm.
-            let _ = entry.done();
-        }
-    }
-}
-
-impl Drop for Guest {
-    fn drop(&mut self) {
-        self.kill();
+        self.process.kill();
+        self.console.last(lines)
     }
 }

@@ -64,25 +64,18 @@ impl DiskFault {
         Self::SlowDisk,
     ];
 
-    /// Those that need no time: requests are served at once.
-    pub const UNTIMED: [Self; 9] = [
-        Self::BitFlip,
-        Self::LostWrite,
-        Self::TornWrite,
-        Self::MisdirectedWrite,
-        Self::ReadError,
-        Self::TransientReadError,
-        Self::DeadDisk,
-        Self::DyingDisk,
-        Self::OldDisk,
-    ];
-
     /// How many times as long a request to a slow disk takes.
     pub const SLOWNESS: u64 = 20;
 
     /// All of them.
     pub fn all() -> impl Iterator<Item = Self> {
         Self::OF_SECTORS.into_iter().chain(Self::OF_DISKS)
+    }
+
+    /// Those that need no time: requests are served at once.
+    pub fn untimed() -> Vec<Self> {
+        let is_timed = |one: &Self| matches!(one, Self::ReturnedDisk | Self::SlowDisk);
+        Self::all().filter(|one| !is_timed(one)).collect()
     }
 
     /// Whether a disk is gone.
@@ -332,7 +325,7 @@ pub struct FaultTestsInfo {
     /// The largest number of faults of each kind in blocks of each role, or the number of lives.
     pub draws: u32,
     /// The kinds of faults.
-    #[serde(default = "untimed", skip_serializing_if = "is_untimed")]
+    #[serde(default = "DiskFault::untimed", skip_serializing_if = "is_untimed")]
     pub kinds: Vec<DiskFault>,
     /// The disks that are filled; none if they are faulty instead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -345,12 +338,8 @@ pub struct FaultTestsInfo {
     pub command_line: Vec<String>,
 }
 
-fn untimed() -> Vec<DiskFault> {
-    DiskFault::UNTIMED.to_vec()
-}
-
 fn is_untimed(kinds: &[DiskFault]) -> bool {
-    kinds == DiskFault::UNTIMED
+    kinds == DiskFault::untimed()
 }
 
 impl FaultTestsInfo {

@@ -8,11 +8,11 @@ use fsdyno_files::programs;
 use fsdyno_host::command::die_with_parent;
 use fsdyno_host::signals;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 use std::{fmt, fs, io};
 
-/// Timeout for the start of a kernel with KVM, which takes about a second.
+/// Timeout for the start of a kernel or the firmware with KVM, which takes about a second.
 const KVM_TIMEOUT: Duration = Duration::from_secs(20);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,25 +37,44 @@ impl fmt::Display for Accelerator {
 
 /// Selects KVM if the kernel starts with it.
 pub(super) fn accelerator(program: &Path, kernel: &Kernel) -> Accelerator {
-    match try_kvm(program, kernel) {
-        Ok(()) => Accelerator::Kvm,
-        Err(why) => Accelerator::Tcg { why },
-    }
-}
-
-/// Starts the kernel with KVM and without a root file system. If KVM works, the kernel reports the
-/// missing root and ends.
-fn try_kvm(program: &Path, kernel: &Kernel) -> Result<(), String> {
-    const DEVICE: &str = "/dev/kvm";
-    let device = fs::OpenOptions::new().read(true).write(true).open(DEVICE);
-    device.map_err(|error| format!("{DEVICE}: {error}"))?;
-    let failed = |error: io::Error| format!("{}: {error}", program.display());
-    let (received, written) = io::pipe().map_err(failed)?;
+    // Without a root file system. If KVM works, the kernel reports the missing root and ends.
     let mut command = programs::at(program);
     command
         .args(machine(&kernel.image, &Accelerator::Kvm))
         .args(["-m", "256M", "-serial", "stdio", "-append"])
-        .arg(format!("{CONSOLE} panic=-1"))
+        .arg(format!("{CONSOLE} panic=-1"));
+    Accelerator::tried(command, "guest", |status, console| {
+        status.is_some_and(|status| status.success())
+            && console.last(1).concat().contains("Kernel panic")
+    })
+}
+
+impl Accelerator {
+    /// KVM if this command of QEMU works with it. `works` judges how it ended, if it did, and its console.
+    pub(crate) fn tried(
+        command: Command,
+        what: &str,
+        works: impl Fn(Option<ExitStatus>, &mut Console) -> bool,
+    ) -> Self {
+        match try_kvm(command, what, works) {
+            Ok(()) => Self::Kvm,
+            Err(why) => Self::Tcg { why },
+        }
+    }
+}
+
+fn try_kvm(
+    mut command: Command,
+    what: &str,
+    works: impl Fn(Option<ExitStatus>, &mut Console) -> bool,
+) -> Result<(), String> {
+    const DEVICE: &str = "/dev/kvm";
+    let device = fs::OpenOptions::new().read(true).write(true).open(DEVICE);
+    device.map_err(|error| format!("{DEVICE}: {error}"))?;
+    let program = Path::new(command.get_program()).display().to_string();
+    let failed = |error: io::Error| format!("{program}: {error}");
+    let (received, written) = io::pipe().map_err(failed)?;
+    command
         .stdin(Stdio::null())
         .stdout(written.try_clone().map_err(failed)?)
         .stderr(written);
@@ -65,20 +84,21 @@ fn try_kvm(program: &Path, kernel: &Kernel) -> Result<(), String> {
     let mut console = Console::of(received);
     let (deadline, stop) = (Instant::now() + KVM_TIMEOUT, signals::of_process());
     let status = loop {
-        match child.try_wait().map_err(failed)? {
-            Some(status) => break Some(status),
-            None if Instant::now() >= deadline || stop.requested() => break None,
-            None => std::thread::sleep(Duration::from_millis(20)),
+        let status = child.try_wait().map_err(failed)?;
+        let is_over = status.is_some() || Instant::now() >= deadline || stop.requested();
+        if is_over || works(status, &mut console) {
+            break status;
         }
+        std::thread::sleep(Duration::from_millis(20));
     };
     let _ = child.kill();
     let _ = child.wait();
     let last = console.last(1).concat();
     match status {
-        Some(status) if status.success() && last.contains("Kernel panic") => Ok(()),
+        _ if works(status, &mut console) => Ok(()),
         Some(status) => Err(format!("on KVM a guest {} ({last})", ended(status))),
         None => Err(format!(
-            "on KVM no guest starts within {} s",
+            "on KVM no {what} starts within {} s",
             KVM_TIMEOUT.as_secs()
         )),
     }

@@ -14,21 +14,21 @@ mod overlay;
 mod qmp;
 
 pub use image::{ImageFileError, SystemImage};
+pub use qmp::used_between;
 
 use crate::ended;
+use crate::process::GuestProcess;
 use crate::qemu::{Accelerator, escaped};
 use crate::start::inherit;
 use console::SerialConsole;
 use fsdyno_files::programs;
-use fsdyno_host::command::die_with_parent;
-use fsdyno_host::guest_processes::{NAME, pid_file};
-use fsdyno_host::journal::{Entry, Journal, JournalError, Kind};
+use fsdyno_host::guest_processes::pid_file;
+use fsdyno_host::journal::{Journal, JournalError};
 use fsdyno_host::last_lines::LastLines;
 use fsdyno_host::ssh::{GuestLogin, Ssh, SshError};
 use fsdyno_model::{Bytes, CancelToken, DeviceUse};
 use login::ConsoleLogin;
 use qmp::Monitor;
-use rustix::process::{Pid, Signal, kill_process_group};
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io;
@@ -36,7 +36,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 const PROGRAM: &str = "qemu-system-x86_64";
@@ -217,7 +217,7 @@ impl VmHost {
 
     /// The failure of QEMU at its start.
     fn died(&self, process: &mut Process, console: &SerialConsole, cause: &io::Error) -> VmError {
-        process.kill();
+        process.guest.kill();
         let mut lines = process.printed.last(LAST_LINES);
         lines.extend(console.last(LAST_LINES));
         let lines = if lines.is_empty() {
@@ -267,28 +267,15 @@ impl VmHost {
     fn spawn(&self, mut command: Command, journal: &Journal) -> Result<Process, VmError> {
         let (received, written) = io::pipe().map_err(VmError::host("make a pipe"))?;
         let errors = written.try_clone().map_err(VmError::host("make a pipe"))?;
-        command
-            .stdin(Stdio::null())
-            .stdout(written)
-            .stderr(errors)
-            .process_group(0);
-        die_with_parent(&mut command);
-        let entry = journal.declare(Kind::Guest.at(self.at(NAME)))?;
-        match command.spawn() {
-            Ok(child) => {
-                // Closes the end of the pipe that only QEMU may hold.
-                drop(command);
-                Ok(Process {
-                    child,
-                    printed: LastLines::of(received),
-                    entry: Some(entry),
-                })
-            }
-            Err(cause) => {
-                entry.done()?;
-                Err(VmError::host("start QEMU")(cause))
-            }
-        }
+        command.stdin(Stdio::null()).stdout(written).stderr(errors);
+        let failed = |_: &Command, cause| VmError::host("start QEMU")(cause);
+        let guest = GuestProcess::spawn(&mut command, &self.setting.scratch, journal, failed)?;
+        // Closes the end of the pipe that only QEMU may hold.
+        drop(command);
+        Ok(Process {
+            guest,
+            printed: LastLines::of(received),
+        })
     }
 
     /// The arguments of QEMU.
@@ -370,7 +357,7 @@ impl VmHost {
             login.advance(&mut vm.console, &self.key, patience);
             let status = vm
                 .process
-                .child
+                .guest
                 .try_wait()
                 .map_err(VmError::host("wait for QEMU"))?;
             let elapsed = start.elapsed();
@@ -514,29 +501,11 @@ fn make_key(scratch: &Path) -> Result<String, VmError> {
     Ok(key.trim().to_owned())
 }
 
-/// The process of QEMU. Dropping it ends it.
+/// The process of QEMU, and its own messages.
 #[derive(Debug)]
 struct Process {
-    child: Child,
+    guest: GuestProcess,
     printed: LastLines,
-    entry: Option<Entry>,
-}
-
-impl Process {
-    fn kill(&mut self) {
-        let _ = kill_process_group(Pid::from_child(&self.child), Signal::KILL);
-        let _ = self.child.wait();
-        if let Some(entry) = self.entry.take() {
-            // If this fails, the entry stays in the journal, which does no harm.
-            let _ = entry.done();
-        }
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        self.kill();
-    }
 }
 
 impl Vm {
@@ -547,7 +516,7 @@ impl Vm {
 
     /// Whether it runs.
     pub fn is_running(&mut self) -> bool {
-        matches!(self.process.child.try_wait(), Ok(None))
+        matches!(self.process.guest.try_wait(), Ok(None))
     }
 
     /// The last lines of its console.
@@ -560,9 +529,4 @@ impl Vm {
         let count = self.disks.len().min(disks as usize);
         self.monitor.counters(&self.disks[..count])
     }
-}
-
-/// The use of disks between two readings of their counters.
-pub fn used_between(before: &DeviceUse, after: &DeviceUse) -> DeviceUse {
-    qmp::since(before, after)
 }

@@ -100,7 +100,7 @@ fn counters(printed: &Value, disks: &[String]) -> Option<DeviceUse> {
 }
 
 /// The use between two readings of the counters, which only grow.
-pub(super) fn since(before: &DeviceUse, after: &DeviceUse) -> DeviceUse {
+pub fn used_between(before: &DeviceUse, after: &DeviceUse) -> DeviceUse {
     let less = |after: u64, before: u64| after.saturating_sub(before);
     let bytes = |after: Bytes, before: Bytes| Bytes(less(after.0, before.0));
     let time = |after: Nanos, before: Nanos| Nanos(less(after.0, before.0));
@@ -152,7 +152,7 @@ mod tests {
         let before = counters(&json!([{ "device": "system" }, stats(1)]), &disks).unwrap();
         let after = counters(&json!([stats(4)]), &disks).unwrap();
         assert_eq!((before.writes, before.written_bytes), (5, Bytes(8192)));
-        let used = since(&before, &after);
+        let used = used_between(&before, &after);
         assert_eq!((used.writes, used.flushes, used.busy()), (0, 3, None));
         assert_eq!(counters(&json!([]), &disks), None);
         assert_eq!(counters(&json!([{ "device": "disk0" }]), &disks), None);

@@ -55,7 +55,7 @@ impl AtlasFaults {
                 contenders: self.contenders.clone(),
                 seed: self.seed,
                 draws: self.draws,
-                kinds: DiskFault::UNTIMED.to_vec(),
+                kinds: DiskFault::untimed(),
                 filling: None,
                 guest: GuestSize {
                     memory: Bytes(0),

@@ -40,7 +40,7 @@ fn tests_with_faulty_disks_round_trip_in_order() {
         contenders: series.contenders,
         seed: 1,
         draws: 3,
-        kinds: DiskFault::UNTIMED.to_vec(),
+        kinds: DiskFault::untimed(),
         filling: None,
         guest: series.guest,
         provenance: series.provenance,

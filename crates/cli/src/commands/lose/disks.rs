@@ -81,7 +81,7 @@ fn kinds(args: &LoseArgs) -> Vec<DiskFault> {
         Question::Disk => DiskFault::all()
             .filter(|one| args.kinds.is_empty() || args.kinds.contains(one))
             .collect(),
-        _ => DiskFault::UNTIMED.to_vec(),
+        _ => DiskFault::untimed(),
     }
 }
 
@@ -101,7 +101,7 @@ pub fn info(
         contenders,
         seed: SEED,
         draws,
-        kinds: DiskFault::UNTIMED.to_vec(),
+        kinds: DiskFault::untimed(),
         filling: None,
         guest,
         command_line: crate::args::command_line(),

@@ -1,7 +1,7 @@
 //! Cells on a machine that answers as FreeBSD: its programs are scripts with the recorded answers of
 //! 13.2 to 15.0, and its file systems are a directory.
 
-use super::server::{Kind, PROGRAMS, Server, script, until};
+use super::server::{Kind, PROGRAMS, Server, script};
 use crate::support::{Home, root_and};
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -236,23 +236,8 @@ fn an_interrupted_or_killed_cell_is_undone_there() {
         return;
     };
     for (signal, code) in [("-INT", Some(130)), ("-KILL", None)] {
-        let started = server.home.path("started");
-        let command = format!("echo x > {}; sleep 600", started.display());
-        let mut child = server.begin(&["--fs", "ufs2", "--exec-everywhere", "--exec", &command]);
-        until("the phase runs", || started.exists());
-        let killed = std::process::Command::new("kill")
-            .args([signal, &child.id().to_string()])
-            .status();
-        assert!(killed.unwrap().success());
-        assert_eq!(
-            child.wait().unwrap().code(),
-            code,
-            "{}",
-            server.home.output()
-        );
-        server.assert_nothing_left();
+        server.end_in_a_phase("ufs2", signal, code);
         let log = log(&server);
         assert!(log.trim_end().ends_with("mdconfig -d -u md0"), "{log}");
-        fs::remove_file(&started).unwrap();
     }
 }

@@ -138,23 +138,7 @@ fn an_ended_run_leaves_nothing_on_the_other_machine() {
         return;
     };
     for (signal, code) in [("-KILL", None), ("-TERM", Some(130))] {
-        let started = server.home.path("started");
-        let command = format!("echo x > {}; sleep 600", started.display());
-        let mut child = server.begin(&["--fs", "ext4", "--exec-everywhere", "--exec", &command]);
-        until("the phase runs", || started.exists());
-        assert_eq!(server.home.left_in_work().len(), 1);
-        let killed = std::process::Command::new("kill")
-            .args([signal, &child.id().to_string()])
-            .status();
-        assert!(killed.unwrap().success());
-        assert_eq!(
-            child.wait().unwrap().code(),
-            code,
-            "{}",
-            server.home.output()
-        );
-        server.assert_nothing_left();
-        fs::remove_file(&started).unwrap();
+        server.end_in_a_phase("ext4", signal, code);
     }
 }
 

@@ -2,14 +2,14 @@
 //! minimal login shell. It neither reads nor changes a user's configuration.
 
 use super::freebsd;
-use crate::support::{Home, Printed, interruptible, printed};
+use crate::support::{self, Home, Printed, interruptible, printed};
 use std::ffi::OsString;
 use std::fs::{self, Permissions};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The programs that the tests need on this machine.
 pub const PROGRAMS: [&str; 4] = ["sshd", "ssh", "ssh-keygen", "dash"];
@@ -115,6 +115,24 @@ impl Server {
         command.stdout(Stdio::null()).stderr(log).spawn().unwrap()
     }
 
+    /// Sends a signal to a run while a phase of this contender runs. It ends with this code, and leaves
+    /// nothing.
+    pub fn end_in_a_phase(&self, fs: &str, signal: &str, code: Option<i32>) {
+        let started = self.home.path("started");
+        let command = format!("echo x > {}; sleep 600", started.display());
+        let mut child = self.begin(&["--fs", fs, "--exec-everywhere", "--exec", &command]);
+        until("the phase runs", || started.exists());
+        assert_eq!(self.home.left_in_work().len(), 1);
+        let killed = Command::new("kill")
+            .args([signal, &child.id().to_string()])
+            .status();
+        assert!(killed.unwrap().success());
+        let ended = child.wait().unwrap().code();
+        assert_eq!(ended, code, "{}", self.home.output());
+        self.assert_nothing_left();
+        fs::remove_file(&started).unwrap();
+    }
+
     fn words(&self, args: &[&str]) -> Vec<String> {
         let work = self.home.work().display().to_string();
         let base = ["run", "--lab", "ssh:there", "--work-dir", &work];
@@ -187,9 +205,5 @@ pub fn script(path: &Path, text: &str) {
 
 /// Waits until the condition is true.
 pub fn until(what: &str, so: impl Fn() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(120);
-    while !so() {
-        assert!(Instant::now() < deadline, "not within two minutes: {what}");
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    support::until(Duration::from_secs(120), what, so);
 }

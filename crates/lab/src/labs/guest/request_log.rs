@@ -187,7 +187,7 @@ impl DiskLog {
             Kind::Read => {
                 let bytes = request.bytes().min(BLOCK as u64);
                 let mut block = vec![0; usize::try_from(bytes).unwrap_or(BLOCK)];
-                if let Some(contents) = &self.contents {
+                if let (Some(contents), Some(_)) = (&self.contents, &self.roles) {
                     let _ = contents.read_exact_at(&mut block, request.sector * SECTOR);
                 }
                 self.count((place, request, seeks), Some(&block));
