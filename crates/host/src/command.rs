@@ -283,8 +283,14 @@ pub fn is_step_of_fsdyno() -> bool {
 }
 
 /// Has the kernel kill the program when the thread that starts it ends: [`run`] waits in it.
+///
+/// All programs of a guest end with its first process. Without a request before its execution, a program
+/// starts in the memory of its parent, whose pages the kernel would have to copy.
 pub fn die_with_parent(command: &mut Command) {
     let parent = rustix::process::getpid();
+    if parent.is_init() {
+        return;
+    }
     let in_child = move || {
         rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
         // The parent may have died before the line above took effect.

@@ -164,6 +164,10 @@ fn command(tool: &ToolRun) -> io::Result<Command> {
         unsafe { command.pre_exec(become_user) };
     }
     let parent = rustix::process::getpid();
+    // See `fsdyno_host::command::die_with_parent`.
+    if parent.is_init() {
+        return Ok(command);
+    }
     // The kernel clears the signal when a process changes its user namespace: this is the last call.
     let die_with_us = move || {
         rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;

@@ -4,7 +4,7 @@
 
 use super::GuestInitError;
 use fsdyno_model::Bytes;
-use rustix::mm::{self, MapFlags, MprotectFlags, MremapFlags, ProtFlags};
+use rustix::mm::{self, Advice, MapFlags, MprotectFlags, MremapFlags, ProtFlags};
 use std::ffi::c_void;
 use std::fs::{self, File};
 use std::io;
@@ -13,6 +13,9 @@ use std::path::Path;
 
 /// What a guest has more than the memory of its setting: for the kernel and the first process.
 pub const OWN: Bytes = Bytes(192 << 20);
+
+/// What the kernel and the first process use at most until memory is settled: 57 blocks of 4 MiB.
+const USED: Bytes = Bytes(228 << 20);
 
 /// The environment variable with the memory of a guest's setting, bytes.
 pub(crate) const GIVEN: &str = "FSDYNO_MEMORY";
@@ -23,11 +26,20 @@ const SETTLE: &str = "/proc/settle_memory";
 /// Drops the pages, directory entries and inodes in memory that nobody uses.
 const DROP_CACHES: &str = "/proc/sys/vm/drop_caches";
 
+/// Free blocks of memory by kind of use and size. The size doubles from column to column.
+const FREE_BLOCKS: &str = "/proc/pagetypeinfo";
+
 const PAGE: usize = 4096;
+
+/// How much memory is taken at a time where at most one block of the largest size is to be divided.
+const STEP: usize = 64 << 10;
 
 /// Where copies are made, far from all else: the kernel would join one with a mapping next to it, and
 /// keep track of both together.
 const COPIES: usize = 0x60_0000_0000;
+
+/// Where memory is taken, for the same reason.
+const TAKEN: usize = 0x70_0000_0000;
 
 /// The limits of dirty memory as fractions of free memory: background write-back starts at the first,
 /// writers are throttled at the second. The fractions are the kernel's defaults.
@@ -36,30 +48,53 @@ const DIRTY: [(&str, u64); 2] = [
     ("/proc/sys/vm/dirty_bytes", 5),
 ];
 
-/// A mapped part of a file.
+/// A part of the memory of a process.
 struct Part {
     begin: usize,
     end: usize,
     access: MprotectFlags,
+    of_file: bool,
+}
+
+/// Gives the process copies of its program and libraries, so that no page of their files remains in memory.
+/// The process has one thread.
+pub fn copy_program() -> Result<(), GuestInitError> {
+    if settles() {
+        own_pages().map_err(GuestInitError::at("copy its program"))?;
+        drop_caches()?;
+    }
+    Ok(())
+}
+
+/// A kernel without the count of its work does not settle memory. Its times vary in any case.
+fn settles() -> bool {
+    Path::new(SETTLE).exists()
+}
+
+fn drop_caches() -> Result<(), GuestInitError> {
+    fs::write(DROP_CACHES, "3").map_err(GuestInitError::at("drop caches"))
 }
 
 /// Leaves seven eighths of the memory of the setting free, or less in a small guest, and sets the limits of
-/// dirty memory from that. The kernel's default depends on free memory. The process has one thread.
+/// dirty memory from that. The kernel's default depends on free memory.
+///
+/// What remains is always the same memory, which nobody has used: the kernel searches free memory by its
+/// addresses, and some file systems write what was in it before.
 pub fn settle() -> Result<(), GuestInitError> {
     let given = std::env::var(GIVEN).ok();
     let Some(memory) = given.and_then(|text| text.parse::<u64>().ok()) else {
         return Ok(());
     };
-    let free = memory / 8 * 7;
-    // A kernel without the count of its work has no such file. Its times vary in any case.
-    if Path::new(SETTLE).exists() {
-        own_pages().map_err(GuestInitError::at("copy its program"))?;
-        fs::write(DROP_CACHES, "3").map_err(GuestInitError::at("drop caches"))?;
-        match fs::write(SETTLE, free.to_string()) {
-            // Fewer whole blocks remain, and all of them stay free.
-            Err(error) if error.raw_os_error() == Some(libc::ENOMEM) => {}
-            settled => settled.map_err(GuestInitError::at("settle its memory"))?,
-        }
+    let total = rustix::system::sysinfo().totalram as u64;
+    let unused = total.saturating_sub(USED.0);
+    let free = (memory / 8 * 7).min(unused);
+    if settles() {
+        touch_writable().map_err(GuestInitError::at("touch its memory"))?;
+        drop_caches()?;
+        // Whole blocks alone, and all of them.
+        keep_free(u64::MAX >> 1)?;
+        take_used_blocks(unused).map_err(GuestInitError::at("take the memory that was used"))?;
+        keep_free(free)?;
     }
     for (file, part) in DIRTY {
         fs::write(file, (free / part).to_string())
@@ -68,21 +103,74 @@ pub fn settle() -> Result<(), GuestInitError> {
     Ok(())
 }
 
-/// Replaces all pages of files in this process by copies.
-fn own_pages() -> io::Result<()> {
-    let memory = File::open("/proc/self/mem")?;
-    for part in &parts(&fs::read_to_string("/proc/self/maps")?) {
+/// Gives all memory that the process may write pages of its own.
+fn touch_writable() -> io::Result<()> {
+    for part in parts(&fs::read_to_string("/proc/self/maps")?) {
         if part.access.contains(MprotectFlags::WRITE) {
-            for page in (part.begin..part.end).step_by(PAGE) {
-                let byte = page as *mut u8;
-                // SAFETY: the page is mapped and writable. It keeps its content.
-                unsafe { byte.write_volatile(byte.read_volatile()) };
+            // SAFETY: the part is mapped. It keeps its content.
+            unsafe {
+                mm::madvise(
+                    part.begin as *mut c_void,
+                    part.end - part.begin,
+                    Advice::LinuxPopulateWrite,
+                )?;
             }
-        } else {
-            replace(part, &memory)?;
         }
     }
     Ok(())
+}
+
+fn keep_free(bytes: u64) -> Result<(), GuestInitError> {
+    match fs::write(SETTLE, bytes.to_string()) {
+        // Fewer whole blocks remain, and all of them stay free.
+        Err(error) if error.raw_os_error() == Some(libc::ENOMEM) => Ok(()),
+        settled => settled.map_err(GuestInitError::at("settle its memory")),
+    }
+}
+
+/// Takes memory until the blocks remain that nobody has used, at the end of the kernel's list: it gives blocks
+/// from the beginning, and puts them back there. Those are `unused` bytes.
+fn take_used_blocks(unused: u64) -> io::Result<()> {
+    let mut place = TAKEN;
+    while let Some((blocks, size)) = movable_blocks(&fs::read_to_string(FREE_BLOCKS)?) {
+        let length = match blocks.saturating_sub(unused / size) {
+            0 => break,
+            // The kernel divides a block for page tables, too.
+            1..=2 => STEP,
+            more => usize::try_from((more - 2) * size).unwrap_or(STEP),
+        };
+        let (access, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE);
+        // SAFETY: a new mapping, to which nobody refers. It is never given back.
+        unsafe {
+            let taken = mm::mmap_anonymous(place as *mut c_void, length, access, flags)?;
+            mm::madvise(taken, length, Advice::LinuxDontFork)?;
+            mm::mlock(taken, length)?;
+        }
+        place += length;
+    }
+    Ok(())
+}
+
+/// The free blocks of the largest size for pages that can be moved, and that size in bytes, from
+/// `/proc/pagetypeinfo`. None in a kernel with more than one zone.
+fn movable_blocks(text: &str) -> Option<(u64, u64)> {
+    let mut lines = text.lines().filter_map(|line| line.split_once("Movable"));
+    let (_, counts) = lines.next()?;
+    let counts: Vec<&str> = counts.split_ascii_whitespace().collect();
+    let order = u32::try_from(counts.len()).ok()?.checked_sub(1)?;
+    let blocks = counts.last()?.parse().ok()?;
+    Some((blocks, (PAGE as u64).checked_shl(order)?))
+}
+
+/// Replaces all pages of files in this process by copies.
+fn own_pages() -> io::Result<()> {
+    let memory = File::open("/proc/self/mem")?;
+    for part in parts(&fs::read_to_string("/proc/self/maps")?) {
+        if part.of_file && !part.access.contains(MprotectFlags::WRITE) {
+            replace(&part, &memory)?;
+        }
+    }
+    touch_writable()
 }
 
 /// Replaces a part that nobody writes.
@@ -103,7 +191,7 @@ fn replace(part: &Part, memory: &File) -> io::Result<()> {
     Ok(())
 }
 
-/// The readable parts of files, from `/proc/self/maps`.
+/// The readable parts, from `/proc/self/maps`.
 fn parts(maps: &str) -> Vec<Part> {
     const LETTERS: [(char, MprotectFlags); 3] = [
         ('r', MprotectFlags::READ),
@@ -121,10 +209,11 @@ fn parts(maps: &str) -> Vec<Part> {
             .filter(|(letter, _)| access.contains(*letter));
         let access = letters.fold(MprotectFlags::empty(), |all, (_, one)| all | *one);
         let address = |text| usize::from_str_radix(text, 16).ok();
-        (inode != "0" && access.contains(MprotectFlags::READ)).then_some(Part {
+        access.contains(MprotectFlags::READ).then_some(Part {
             begin: address(begin)?,
             end: address(end)?,
             access,
+            of_file: inode != "0",
         })
     };
     maps.lines().filter_map(part).collect()
@@ -140,14 +229,14 @@ mod tests {
         // SAFETY: the child makes system calls, allocates, and ends.
         let child = unsafe { libc::fork() };
         if child == 0 {
-            let files = || parts(&fs::read_to_string("/proc/self/maps").unwrap_or_default());
-            let before = files().len();
-            let copied = before > 3 && own_pages().is_ok();
-            let readonly = files();
-            let mut readonly = readonly
-                .iter()
-                .filter(|part| !part.access.contains(MprotectFlags::WRITE));
-            let done = copied && readonly.next().is_none() && "a text".to_uppercase() == "A TEXT";
+            let readonly = || {
+                let all = parts(&fs::read_to_string("/proc/self/maps").unwrap_or_default());
+                let readonly =
+                    |one: &&Part| one.of_file && !one.access.contains(MprotectFlags::WRITE);
+                all.iter().filter(readonly).count()
+            };
+            let copied = readonly() > 2 && own_pages().is_ok();
+            let done = copied && readonly() == 0 && "a text".to_uppercase() == "A TEXT";
             // SAFETY: it only ends the process.
             unsafe { libc::_exit(i32::from(!done)) };
         }
@@ -158,17 +247,16 @@ mod tests {
     }
 
     #[test]
-    fn parts_of_files_have_their_access_and_others_are_left_out() {
+    fn parts_have_their_access_and_unreadable_ones_are_left_out() {
         let maps = "\
 55d0a0000000-55d0a0002000 r-xp 00001000 00:1f 42                         /run/a program
 55d0a0003000-55d0a0004000 rw-p 00003000 00:1f 42                         /run/a program
 55d0a0004000-55d0a0005000 ---p 00003000 00:1f 42                         /run/a program
-55d0a0005000-55d0a0026000 rw-p 00000000 00:00 0                          [heap]
-7ffd12300000-7ffd12321000 rw-p 00000000 00:00 0 ";
+55d0a0005000-55d0a0026000 rw-p 00000000 00:00 0                          [heap]";
         let found = parts(maps);
         let found: Vec<_> = found
             .iter()
-            .map(|one| (one.begin, one.end, one.access))
+            .map(|one| (one.begin, one.end, one.access, one.of_file))
             .collect();
         let (read, write, run) = (
             MprotectFlags::READ,
@@ -176,8 +264,9 @@ mod tests {
             MprotectFlags::EXEC,
         );
         let expected = [
-            (0x55d0_a000_0000, 0x55d0_a000_2000, read | run),
-            (0x55d0_a000_3000, 0x55d0_a000_4000, read | write),
+            (0x55d0_a000_0000, 0x55d0_a000_2000, read | run, true),
+            (0x55d0_a000_3000, 0x55d0_a000_4000, read | write, true),
+            (0x55d0_a000_5000, 0x55d0_a002_6000, read | write, false),
         ];
         assert_eq!(found, expected);
     }

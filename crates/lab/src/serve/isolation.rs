@@ -27,6 +27,8 @@ pub fn run_in_guest(task: &Path) -> Result<(), ServeError> {
     )))?;
     let task: Task = serde_json::from_slice(&task).map_err(io::Error::from)?;
     let place = inside::set_up_guest()?;
+    // First, so that the heap grows into what the files of the program took.
+    inside::memory::copy_program()?;
     allocator::keep_memory();
     stack::touch_main();
     inside::memory::settle()?;
