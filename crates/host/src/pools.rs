@@ -66,10 +66,6 @@ impl HeldPool {
         })
     }
 
-    pub fn pool(&self) -> &Pool {
-        &self.pool
-    }
-
     /// Releases it, and retries for some seconds while it is in use. Returns none if it was
     /// never held.
     pub fn release(mut self) -> Result<Option<Finished>, PoolError> {

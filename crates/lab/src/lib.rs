@@ -1,6 +1,6 @@
-//! Labs: the environments in which cells run. Each cell follows one [`procedure`] with different
-//! executors: the host lab performs it, and the [`script`] of a dry run prints it. A guest runs a
-//! host lab inside ([`serve`]).
+//! Labs: the environments in which cells run. Each cell follows one [`procedure`] with the executor
+//! of its lab, which performs it, or prints it as the [`script`] of a dry run. A guest runs a host lab
+//! inside ([`serve`]).
 
 pub mod assembly;
 mod capabilities;
@@ -20,7 +20,6 @@ pub mod preflight;
 pub mod procedure;
 mod recorded;
 mod remote_limits;
-pub mod script;
 pub mod serve;
 mod state_dir;
 mod variants;
@@ -38,7 +37,7 @@ pub use labs::guest::{
 };
 pub use labs::host::HostLab;
 pub use labs::ssh::{SshLab, SshLabError};
-pub use labs::{Lab, Labs, Surveyed};
+pub use labs::{Lab, Labs, Surveyed, script};
 pub use missing::Missing;
 pub use model_cpu::model_cpu;
 pub use preflight::{Preflight, PreflightError};

@@ -10,7 +10,7 @@ use fsdyno_recipes::Check;
 use fsdyno_recipes::layouts::Array;
 use std::path::{Path, PathBuf};
 
-/// Executes the stages of a cell: a lab performs them, a dry run prints them.
+/// Executes the stages of a cell: performs them, or prints them in a dry run.
 pub trait CellExecutor {
     fn enter(&mut self, stage: Stage);
     /// Provides the devices of a cell; returns their names, as steps refer to them.

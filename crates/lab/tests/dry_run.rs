@@ -46,7 +46,7 @@ fn lines(plan: &Plan) -> Vec<String> {
 
 fn lines_of(plan: &Plan, block: u32) -> Vec<String> {
     let preflight = Preflight::of(plan, &CancelToken::new()).unwrap();
-    script::lines(
+    script(
         plan,
         &preflight,
         Cell {

@@ -7,8 +7,10 @@ pub(crate) mod repeats;
 pub mod ssh;
 pub(crate) mod usable;
 
+use crate::job::Job;
 use crate::missing::Missing;
 use crate::notes::Notes;
+use crate::preflight::Preflight;
 use fsdyno_datasets::identity::Identity;
 use fsdyno_model::{
     CancelToken, Cell, CellRecord, Contender, ContenderKernel, Event, Failure, LabChoice, Nanos,
@@ -20,6 +22,23 @@ use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use usable::Usable;
+
+/// All commands of a cell, in order, one per line; runs nothing. Comments name the phases.
+///
+/// # Panics
+/// If the cell is not one of that plan, or the preflight was of another plan.
+pub fn script(plan: &Plan, preflight: &Preflight, cell: Cell) -> Vec<String> {
+    let job = Job::new(plan, preflight, cell);
+    let lab = &job.contender.lab;
+    if lab.is_remote() {
+        return ssh::script(plan, preflight, cell);
+    }
+    let mut title = vec![job.title()];
+    if !lab.is_host() {
+        title.push(guest::title(&job));
+    }
+    host::script(&job, &preflight.scratch, title)
+}
 
 /// An environment that runs cells, as the conductor uses it.
 pub trait Lab {

@@ -573,7 +573,7 @@ fn print_dry_run(plan: &Plan, preflight: &Preflight, cells: &[Cell]) -> Result<E
     let next = cells.first().map_or(0, |cell| cell.block + 1);
     let certain = |cell: &&Cell| cell.block < plan.repeats.max(next);
     for cell in cells.iter().filter(certain) {
-        for line in fsdyno_lab::script::lines(plan, preflight, *cell) {
+        for line in fsdyno_lab::script(plan, preflight, *cell) {
             text.push_str(&line);
             text.push('\n');
         }

@@ -20,6 +20,7 @@ pub(crate) use pending::PendingLab;
 
 use crate::disks;
 use crate::disks::recording::recorder;
+use crate::job::Job;
 use crate::labs::host::hint;
 use crate::labs::limit::run_cell;
 use crate::labs::{Lab, Surveyed};
@@ -434,10 +435,23 @@ impl GuestLab {
     }
 }
 
+/// The guest of a cell, as a comment of its script.
+pub(super) fn title(job: &Job<'_>) -> String {
+    let size = job.plan.guest.clone().unwrap_or_default();
+    let kernel = job.contender.kernel.as_ref();
+    format!(
+        "# in a guest ({}) with {} and the kernel {}, whose disks are image files of {}",
+        job.contender.lab,
+        memory_for(job.plan, job.contender),
+        kernel.map_or(size.kernel(), |kernel| &kernel.program),
+        job.image_bytes
+    )
+}
+
 /// The memory of a guest for that contender: that of the plan, and in virtual time also that of the
 /// daemon of its file system. If the kernel does the work of the daemon, it has a least memory instead. A
 /// plan may scale its memory with the datasets; these parts are fixed.
-pub(crate) fn memory_for(plan: &Plan, contender: &Contender) -> Bytes {
+fn memory_for(plan: &Plan, contender: &Contender) -> Bytes {
     let guest = plan.guest.clone().unwrap_or_default();
     let recipe = fsdyno_recipes::find(&contender.filesystem);
     let daemon = recipe

@@ -7,7 +7,7 @@
 //! which loads inodes and directories, so that a second unmount and mount follow.
 
 use super::executor::HostExecutor;
-use super::sampling;
+use super::{sampling, script};
 use crate::job::Job;
 use crate::procedure::CellEnd;
 use fsdyno_host::cache::{self, Residency};
@@ -17,6 +17,16 @@ use fsdyno_model::{
     CacheEvidence, CacheState, FilesystemKind, PhasePlan, Step, Warning, WarningKind,
 };
 use std::path::Path;
+
+/// The files of a dry run, which do not exist: as if nothing of them was in memory.
+const NONE_RESIDENT: Residency = Residency {
+    files: 0,
+    bytes: 0,
+    pages: 1,
+    resident_pages: 0,
+    unopened: 0,
+    method: "",
+};
 
 /// The method of an untimed pass.
 const PASS: &str = "a full pass over all metadata and data";
@@ -92,7 +102,10 @@ fn warm(
         }
     }
     PASS.clone_into(&mut evidence.method);
-    measure::touch(&subject, executor.stop).map_err(|error| executor.load_failed(&error))?;
+    let root = executor.work_dir.root.clone();
+    if !executor.prints(|| script::pass_line(&root, needs)) {
+        measure::touch(&subject, executor.stop).map_err(|error| executor.load_failed(&error))?;
+    }
     executor.settle_before_phase()?;
     let residency = count(executor, &subject)?;
     note(evidence, &residency);
@@ -119,8 +132,7 @@ fn cold_by_remount(
         .clone_into(&mut evidence.method);
     executor.sync()?;
     if let Some(subject) = executor.work_dir.input(needs) {
-        let mut residency = cache::evict_and_count(&subject, executor.stop)
-            .map_err(|e| not_counted(executor, &e))?;
+        let mut residency = evict_and_count(executor, &subject)?;
         if residency.resident_pages > 0 {
             "syncfs, unmount, mount, count pages, unmount, drop_caches, mount"
                 .clone_into(&mut evidence.method);
@@ -138,8 +150,7 @@ fn cold_by_remount(
     }
     executor.unmount_now()?;
     executor
-        .notes
-        .by_call(&Step::DropCaches, cache::drop_caches)
+        .by_call(&Step::DropCaches, |_| cache::drop_caches())
         .map_err(|e| {
             executor
                 .notes
@@ -185,12 +196,10 @@ fn cold_by_eviction(
     let Some(subject) = executor.work_dir.input(needs) else {
         return Ok(());
     };
-    let residency =
-        cache::evict_and_count(&subject, executor.stop).map_err(|e| not_counted(executor, &e))?;
+    let residency = evict_and_count(executor, &subject)?;
     note(evidence, &residency);
     let dropped = executor
-        .notes
-        .by_call(&Step::DropCaches, cache::drop_caches)
+        .by_call(&Step::DropCaches, |_| cache::drop_caches())
         .is_ok();
     if dropped {
         evidence.method.push_str(", drop_caches");
@@ -212,7 +221,20 @@ fn not_opened(unopened: u64) -> String {
     format!("{unopened} files or directories could not be opened to count their pages")
 }
 
+fn evict_and_count(
+    executor: &mut HostExecutor<'_, '_>,
+    subject: &Path,
+) -> Result<Residency, CellEnd> {
+    if executor.prints(|| script::EVICTED.to_owned()) {
+        return Ok(NONE_RESIDENT);
+    }
+    cache::evict_and_count(subject, executor.stop).map_err(|e| not_counted(executor, &e))
+}
+
 fn count(executor: &HostExecutor<'_, '_>, subject: &Path) -> Result<Residency, CellEnd> {
+    if executor.is_script() {
+        return Ok(NONE_RESIDENT);
+    }
     cache::residency(subject, executor.stop).map_err(|e| not_counted(executor, &e))
 }
 

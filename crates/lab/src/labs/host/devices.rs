@@ -2,6 +2,7 @@
 //! named. They are combined below the file system if its layout requires it.
 
 use super::executor::HostExecutor;
+use super::machine::{Held, Machine};
 use crate::disks::{self, DiskBuilder, DiskFile, ServedDiskReport};
 use crate::job::Job;
 use crate::procedure::CellEnd;
@@ -23,9 +24,9 @@ impl HostExecutor<'_, '_> {
         if job.recipe.kind() == FilesystemKind::Directory {
             return Ok(Vec::new());
         }
-        let tag = &self.tag;
-        let path = job.scratch(self.base, tag);
-        self.target = job.target(self.base, tag);
+        let tag = self.machine.tag();
+        let path = job.scratch(self.base, &tag);
+        self.target = job.target(self.base, &tag);
         self.durable = job.recipe.make_durable(&self.target);
         // The mount point is removed before the directory that contains it.
         self.directory(&path)?;
@@ -34,14 +35,23 @@ impl HostExecutor<'_, '_> {
             return Ok(Vec::new());
         }
         let count = job.contender.layout.devices;
-        if self.released.is_empty() {
+        let mut devices = self.named_devices(count)?;
+        if devices.is_empty() {
             let images = self.place_of_images(job, path)?;
-            let devices = (0..count).map(|number| self.image(job, &images, number));
-            let devices = devices.collect::<Result<Vec<_>, _>>()?;
-            return self.create_array(job, devices);
+            let created = (0..count).map(|number| self.image(job, &images, number));
+            devices = created.collect::<Result<_, _>>()?;
+        }
+        self.create_array(job, devices)
+    }
+
+    /// The first devices of those that the user or a guest provides; empty if images are created.
+    fn named_devices(&mut self, count: u32) -> Result<Vec<String>, CellEnd> {
+        let count = count as usize;
+        if let Machine::Script { devices, .. } = &self.machine {
+            return Ok(devices.iter().take(count).cloned().collect());
         }
         let mut devices = Vec::new();
-        for released in self.released.iter().take(count as usize) {
+        for released in self.machine.released().iter().take(count) {
             // Another program may have started to use the device between two cells.
             released
                 .recheck()
@@ -50,7 +60,7 @@ impl HostExecutor<'_, '_> {
                 .push(released.description().identity.name.clone());
             devices.push(released.device().display().to_string());
         }
-        self.create_array(job, devices)
+        Ok(devices)
     }
 
     /// Creates a directory. Each is removed before those that were created earlier.
@@ -58,10 +68,8 @@ impl HostExecutor<'_, '_> {
         let step = Step::MakeDirectory {
             path: path.to_owned(),
         };
-        let scratch = self
-            .notes
-            .perform(&step, || Scratch::create(path, self.journal))?;
-        self.scratch.insert(0, scratch);
+        let scratch = self.perform(&step, |journal| Scratch::create(path, journal))?;
+        self.scratch.insert(0, Held::directory(scratch, path));
         Ok(())
     }
 
@@ -76,46 +84,51 @@ impl HostExecutor<'_, '_> {
         Ok(target.clone())
     }
 
+    /// Creates an image file. It is open unless it is only printed.
     fn image_file(
         &mut self,
         job: &Job<'_>,
         scratch: &Path,
         number: u32,
-    ) -> Result<HeldFile, CellEnd> {
+    ) -> Result<(PathBuf, Option<HeldFile>), CellEnd> {
         let path = scratch.join(format!("disk{number}.img"));
         let create = Step::CreateImage {
             path: path.clone(),
             size: job.image_bytes,
         };
-        let image = self.notes.perform(&create, || {
-            Image::create(&path, job.image_bytes, self.journal)
+        let image = self.perform(&create, |journal| {
+            Image::create(&path, job.image_bytes, journal)
         })?;
-        let held = image.file();
-        self.images.push(image);
-        self.held(held)
+        let held = image.as_ref().map(Image::file);
+        self.images.extend(image);
+        Ok((path, self.held(held)?))
     }
 
-    /// Creates one model disk that is a file.
+    /// Creates one model disk that is a file. It is open unless it is only printed.
     fn model_disk(
         &mut self,
         job: &Job<'_>,
         model: &ModelDisk,
         scratch: &Path,
         number: usize,
-    ) -> Result<HeldFile, CellEnd> {
+    ) -> Result<(PathBuf, Option<HeldFile>), CellEnd> {
         let size = job.image_bytes;
-        let (_, step) = disks::step(model, scratch, number, size);
+        let (path, step) = disks::step(model, scratch, number, size);
         let record = (job.plan.disk_trace.as_ref(), job.cell);
-        let disk = self.notes.perform(&step, || {
-            DiskFile::make(model, (number, size), record, scratch, self.journal)
+        let resource = self.perform(&step, |journal| {
+            DiskFile::make(model, (number, size), record, scratch, journal)
         })?;
-        let held = disk.held();
-        self.disks.push(disk);
-        self.held(held)
+        let held = resource.as_ref().map(DiskFile::held);
+        let target = resource.as_ref().map_or(path.as_path(), DiskFile::path);
+        let release = Step::Unmount {
+            target: target.to_owned(),
+        };
+        self.disks.push(Held { resource, release });
+        Ok((path, self.held(held)?))
     }
 
-    fn held(&self, held: io::Result<HeldFile>) -> Result<HeldFile, CellEnd> {
-        held.map_err(|error| {
+    fn held(&self, held: Option<io::Result<HeldFile>>) -> Result<Option<HeldFile>, CellEnd> {
+        held.transpose().map_err(|error| {
             let what = format!("cannot open the file of a disk: {error}");
             self.notes.halt(what, error.raw_os_error())
         })
@@ -125,7 +138,7 @@ impl HostExecutor<'_, '_> {
     /// injected faults.
     pub(super) fn append_server_error(&mut self, failure: &mut Failure) {
         let mut in_all = Served::default();
-        for disk in &mut self.disks {
+        for disk in served(&mut self.disks) {
             match disk.query() {
                 Ok(served) => in_all += served,
                 Err(why) => {
@@ -141,10 +154,7 @@ impl HostExecutor<'_, '_> {
     pub(super) fn end_disks(&mut self, model: Option<&ModelDisk>) -> Result<(), CellEnd> {
         let mut all = Vec::new();
         for disk in std::mem::take(&mut self.disks) {
-            let step = Step::Unmount {
-                target: disk.path().to_owned(),
-            };
-            all.push(self.notes.perform(&step, || disk.end())?);
+            all.extend(self.release_resource(disk, DiskFile::end)?);
         }
         let Some(model) = model.filter(|_| !all.is_empty()) else {
             return Ok(());
@@ -159,17 +169,44 @@ impl HostExecutor<'_, '_> {
     /// Creates the image of one device, and attaches it.
     fn image(&mut self, job: &Job<'_>, scratch: &Path, number: u32) -> Result<String, CellEnd> {
         let model_disk = job.plan.disk_in_real_time();
-        let file = match model_disk {
+        let (path, file) = match model_disk {
             Some(model) => self.model_disk(job, model, scratch, number as usize)?,
             None => self.image_file(job, scratch, number)?,
         };
+        let variable = format!("LOOP{number}");
         let attach = Step::AttachLoop {
-            image: file.path().to_owned(),
-            variable: format!("LOOP{number}"),
+            image: file.as_ref().map_or(path, |file| file.path().to_owned()),
+            variable: variable.clone(),
         };
-        let device = self
-            .notes
-            .perform(&attach, || Loop::attach(&file, self.journal))?;
+        let attached = self.perform(&attach, |journal| {
+            let file = file.as_ref();
+            file.map(|file| Loop::attach(file, journal)).transpose()
+        })?;
+        let device = attached.flatten();
+        let name = device.as_ref().map_or_else(
+            || format!("${variable}"),
+            |device| device.device().display().to_string(),
+        );
+        if let Some(device) = &device {
+            self.set_up_loop(job, model_disk, device)?;
+        }
+        let release = Step::DetachLoop {
+            device: name.clone(),
+        };
+        self.loops.push(Held {
+            resource: device,
+            release,
+        });
+        Ok(name)
+    }
+
+    /// Gives a loop device the properties of its model disk, and reads its counters from now on.
+    fn set_up_loop(
+        &mut self,
+        job: &Job<'_>,
+        model: Option<&ModelDisk>,
+        device: &Loop,
+    ) -> Result<(), CellEnd> {
         if !device.direct_io() && !job.plan.images_in_memory() {
             self.notes.warn(Warning::new(
                 WarningKind::Device,
@@ -180,14 +217,12 @@ impl HostExecutor<'_, '_> {
                 "its page cache hides the disk: choose another directory with --work-dir",
             ));
         }
-        if let Some(model) = model_disk {
+        if let Some(model) = model {
             let builder = DiskBuilder::of(model).map_err(|what| self.notes.halt(what, None))?;
             device.copy_properties(builder.kind() == DiskKind::Rotating, builder.discards());
         }
         self.watched.push(device.name().to_owned());
-        let name = device.device().display().to_string();
-        self.loops.push(device);
-        Ok(name)
+        Ok(())
     }
 
     /// Combines the devices if their layout does that below the file system.
@@ -196,12 +231,11 @@ impl HostExecutor<'_, '_> {
         job: &Job<'_>,
         devices: Vec<String>,
     ) -> Result<Vec<String>, CellEnd> {
-        let name = job.name(&self.tag);
+        let name = job.name(&self.machine.tag());
         let Some(joined) = layouts::joined(job.contender, &devices, &name) else {
             return Ok(devices);
         };
-        let array = Array::declare(Path::new(&joined.device), self.journal)
-            .map_err(|e| self.notes.halt(e.to_string(), None))?;
+        let array = self.declare(|journal| Array::declare(Path::new(&joined.device), journal))?;
         let (device, join) = (joined.device.clone(), joined.join.clone());
         self.array = Some((array, joined));
         for step in &join {
@@ -211,17 +245,22 @@ impl HostExecutor<'_, '_> {
     }
 
     pub(super) fn stop_array(&mut self) -> Result<(), CellEnd> {
-        let Some((array, layouts::Array { part: steps, .. })) = self.array.take() else {
+        let Some((mut array, layouts::Array { part: steps, .. })) = self.array.take() else {
             return Ok(());
         };
-        let mut array = Some(array);
         for step in &steps {
-            if let (Step::StopArray { .. }, Some(array)) = (step, array.take()) {
-                self.notes.perform(step, || array.stop())?;
+            if let Step::StopArray { .. } = step {
+                let array = array.take();
+                self.perform(step, |_| array.map(Array::stop).transpose())?;
             } else {
                 self.program(&step.argv(), &[0])?;
             }
         }
         Ok(())
     }
+}
+
+/// The model disks that are not only printed.
+pub(super) fn served(disks: &mut [Held<DiskFile>]) -> impl Iterator<Item = &mut DiskFile> {
+    disks.iter_mut().filter_map(|held| held.resource.as_mut())
 }

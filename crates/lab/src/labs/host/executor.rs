@@ -2,6 +2,7 @@
 //! the reverse order of their creation.
 
 use super::beside::Beside;
+use super::machine::{Held, Machine};
 use super::probes::Probes;
 use super::rounds::Rounds;
 use super::together::turns::Turn;
@@ -15,9 +16,7 @@ use fsdyno_host::arrays::Array;
 use fsdyno_host::busy::{self, BUSY_BOUND, USUAL_WAIT};
 use fsdyno_host::confinement::{Confinement, OldEntries};
 use fsdyno_host::daemons::Running;
-use fsdyno_host::guard::Released;
 use fsdyno_host::image::{Image, Scratch};
-use fsdyno_host::journal::Journal;
 use fsdyno_host::loops::Loop;
 use fsdyno_host::mounts::{self, Mounted};
 use fsdyno_host::pools::HeldPool;
@@ -26,7 +25,7 @@ use fsdyno_load::measure::{Confined, LoadError};
 use fsdyno_load::programs as load_programs;
 use fsdyno_model::step::shell_line;
 use fsdyno_model::{
-    CancelToken, Daemon, Failure, Mark, ModelDisk, Nanos, PhasePlan, Step, Warning, WarningKind,
+    CancelToken, Failure, Mark, ModelDisk, Nanos, PhasePlan, Step, Warning, WarningKind,
 };
 use fsdyno_observe::kernel_samples::KernelSampler;
 use fsdyno_observe::quiesce::{self, Since, Windows};
@@ -60,33 +59,30 @@ const UNDISTURBED: Duration = Duration::from_millis(20);
 /// A cell that is being executed.
 pub(super) struct HostExecutor<'a, 'n> {
     pub(super) notes: &'a mut Notes<'n>,
-    pub(super) journal: &'a Journal,
-    /// Unique for this process, in the names of directories.
-    pub(super) tag: String,
+    pub(super) machine: Machine<'a>,
     pub(super) stop: &'a CancelToken,
     pub(super) base: &'a Path,
-    pub(super) released: &'a [Released],
     /// The layer below the devices that caches their data.
     pub(super) below: Option<&'a mut dyn LowerLayer>,
     /// Receives the marks of phases.
     pub(super) marks: &'a mut dyn FnMut(Mark),
     // Released from top to bottom.
-    pub(super) mounted: Option<Mounted>,
-    pub(super) pool: Option<HeldPool>,
-    pub(super) daemon: Option<(Running, Daemon)>,
-    pub(super) tree: Option<Scratch>,
-    pub(super) array: Option<(Array, layouts::Array)>,
+    pub(super) mounted: Option<Held<Mounted>>,
+    pub(super) pool: Option<Held<HeldPool>>,
+    pub(super) daemon: Option<Held<Running>>,
+    pub(super) tree: Option<Held<Scratch>>,
+    pub(super) array: Option<(Option<Array>, layouts::Array)>,
     /// Steps that run beside a phase.
     pub(super) beside: Option<Beside>,
-    pub(super) loops: Vec<Loop>,
+    pub(super) loops: Vec<Held<Loop>>,
     /// Model disks that are files, under loop devices.
-    pub(super) disks: Vec<DiskFile>,
+    pub(super) disks: Vec<Held<DiskFile>>,
     /// Their profile and faults.
     model: Option<&'a ModelDisk>,
     pub(super) images: Vec<Image>,
     /// The memory that holds the images.
-    pub(super) memory: Option<Mounted>,
-    pub(super) scratch: Vec<Scratch>,
+    pub(super) memory: Option<Held<Mounted>>,
+    pub(super) scratch: Vec<Held<Scratch>>,
     pub(super) target: PathBuf,
     /// The steps that mount the file system, for later mounts.
     pub(super) mount_steps: Vec<Step>,
@@ -120,20 +116,18 @@ pub(super) struct HostExecutor<'a, 'n> {
 impl<'a, 'n> HostExecutor<'a, 'n> {
     pub(super) fn new(
         notes: &'a mut Notes<'n>,
-        journal: &'a Journal,
+        machine: Machine<'a>,
         stop: &'a CancelToken,
         base: &'a Path,
-        (released, model): (&'a [Released], Option<&'a ModelDisk>),
+        model: Option<&'a ModelDisk>,
         below: Option<&'a mut (dyn LowerLayer + Send + 'static)>,
         marks: &'a mut dyn FnMut(Mark),
     ) -> Self {
         Self {
             notes,
-            journal,
-            tag: journal.name(),
+            machine,
             stop,
             base,
-            released,
             below: below.map(|below| below as &mut dyn LowerLayer),
             marks,
             mounted: None,
@@ -195,10 +189,8 @@ impl<'a, 'n> HostExecutor<'a, 'n> {
         self.end_daemon()?;
         self.stop_array()?;
         for device in std::mem::take(&mut self.loops) {
-            let step = Step::DetachLoop {
-                device: device.device().display().to_string(),
-            };
-            let waited = self.notes.perform(&step, || device.detach())?;
+            let step = device.release.clone();
+            let waited = self.release_resource(device, Loop::detach)?;
             self.warn_of_wait(&step, waited);
         }
         self.images.clear();
@@ -216,27 +208,15 @@ impl<'a, 'n> HostExecutor<'a, 'n> {
 
     /// Removes a directory and notes it. A directory that cannot be removed stays in the journal,
     /// for `fsdyno clean`.
-    fn remove(&mut self, directory: Scratch) {
-        let path = directory.path().to_owned();
-        let _ = self
-            .notes
-            .by_call(&Step::Remove { path: path.clone() }, || {
-                drop(directory);
-                match path.symlink_metadata() {
-                    Ok(_) => Err("it could not be removed"),
-                    Err(_) => Ok(()),
-                }
-            });
-    }
-
-    /// Runs a program; a status outside `good` is a failure.
-    pub(super) fn program(
-        &mut self,
-        argv: &[String],
-        good: &[i32],
-    ) -> Result<command::Finished, CellEnd> {
-        let finished = command::run(argv, self.stop).map_err(|error| self.notes.not_run(&error))?;
-        self.ended(argv, finished, good)
+    fn remove(&mut self, directory: Held<Scratch>) {
+        let _ = self.release_by_call(directory, |directory| {
+            let path = directory.path().to_owned();
+            drop(directory);
+            match path.symlink_metadata() {
+                Ok(_) => Err("it could not be removed"),
+                Err(_) => Ok(()),
+            }
+        });
     }
 
     /// Records a program that has ended; a status outside `good` is a failure.
@@ -266,7 +246,7 @@ impl<'a, 'n> HostExecutor<'a, 'n> {
     }
 
     /// Mounts a file system by system call.
-    pub(super) fn mount(&mut self, step: &Step) -> Result<Option<Mounted>, CellEnd> {
+    pub(super) fn mount(&mut self, step: &Step) -> Result<Option<Held<Mounted>>, CellEnd> {
         let Step::Mount {
             fstype,
             source,
@@ -276,24 +256,25 @@ impl<'a, 'n> HostExecutor<'a, 'n> {
         else {
             return Ok(None);
         };
-        self.notes
-            .by_call(step, || {
-                mounts::mount(fstype, source, target, options, self.journal)
+        let resource = self
+            .by_call(step, |journal| {
+                mounts::mount(fstype, source, target, options, journal)
             })
-            .map(Some)
-            .map_err(|e| self.notes.halt(e.to_string(), e.errno()))
+            .map_err(|e| self.notes.halt(e.to_string(), e.errno()))?;
+        let target = resource.as_ref().map_or(target.as_path(), Mounted::target);
+        let release = Step::Unmount {
+            target: target.to_owned(),
+        };
+        Ok(Some(Held { resource, release }))
     }
 
-    fn unmount(&mut self, mounted: Option<Mounted>) -> Result<(), CellEnd> {
+    fn unmount(&mut self, mounted: Option<Held<Mounted>>) -> Result<(), CellEnd> {
         let Some(mounted) = mounted else {
             return Ok(());
         };
-        let step = Step::Unmount {
-            target: mounted.target().to_owned(),
-        };
+        let step = mounted.release.clone();
         let waited = self
-            .notes
-            .by_call(&step, || mounted.unmount_timed())
+            .release_by_call(mounted, Mounted::unmount_timed)
             .map_err(|e| self.notes.halt(e.to_string(), e.errno()))?;
         self.warn_of_wait(&step, waited);
         Ok(())
@@ -302,6 +283,9 @@ impl<'a, 'n> HostExecutor<'a, 'n> {
     /// Runs the checker once nothing else uses the device: some, as `xfs_repair -n`, read a file
     /// system that is still mounted in another namespace, and find damage that is none.
     pub(super) fn check_device(&mut self, step: &Step, clean: &[i32]) -> Result<(), CellEnd> {
+        if self.prints(|| step.shell()) {
+            return Ok(());
+        }
         let argv = step.argv();
         let began = Instant::now();
         let mut refused = false;
@@ -338,7 +322,7 @@ impl<'a, 'n> HostExecutor<'a, 'n> {
                 }
                 result => {
                     if refused && result.is_ok() {
-                        self.warn_of_wait(step, began.elapsed().max(USUAL_WAIT));
+                        self.warn_of_wait(step, Some(began.elapsed().max(USUAL_WAIT)));
                     }
                     return result.map(drop);
                 }
@@ -347,10 +331,11 @@ impl<'a, 'n> HostExecutor<'a, 'n> {
     }
 
     /// Warns if a step had to wait for a device that something else used.
-    fn warn_of_wait(&mut self, step: &Step, waited: Duration) {
-        if waited < USUAL_WAIT || self.virtual_time {
+    fn warn_of_wait(&mut self, step: &Step, waited: Option<Duration>) {
+        let Some(waited) = waited.filter(|waited| *waited >= USUAL_WAIT && !self.virtual_time)
+        else {
             return;
-        }
+        };
         let (act, waited) = (shell_line(&step.argv()), Nanos::from(waited));
         self.notes.warn(Warning::new(
             WarningKind::BackgroundLoad,
@@ -370,8 +355,7 @@ impl<'a, 'n> HostExecutor<'a, 'n> {
     pub(super) fn sync(&mut self) -> Result<(), CellEnd> {
         let root = self.work_dir.root.clone();
         let step = Step::SyncFilesystem { path: root.clone() };
-        self.notes
-            .by_call(&step, || cache::sync_filesystem(&root))
+        self.by_call(&step, |_| cache::sync_filesystem(&root))
             .map_err(|e| {
                 self.notes
                     .halt(format!("syncfs {}: {e}", root.display()), e.raw_os_error())
@@ -475,7 +459,8 @@ impl<'a, 'n> HostExecutor<'a, 'n> {
         let user = load_programs::user(phase).map_err(|error| self.load_failed(&error))?;
         let Some(user) = user else { return Ok(()) };
         let admit = || {
-            for directory in self.scratch.iter().chain(&self.tree) {
+            let directories = self.scratch.iter().chain(&self.tree);
+            for directory in directories.filter_map(|held| held.resource.as_ref()) {
                 std::fs::set_permissions(directory.path(), Permissions::from_mode(0o711))?;
             }
             let root = &self.work_dir.root;

@@ -24,11 +24,9 @@ pub(super) fn after(
     }
     let floor = job.plan.extent_floor;
     let counting = step(&executor.work_dir.root, floor);
-    let (root, stop) = (&executor.work_dir.root, executor.stop);
-    let counted = executor
-        .notes
-        .by_call(&counting, || fragmentation::count(root, floor, stop));
-    counted.map(Some).map_err(|Cancelled| CellEnd::Stopped)
+    let (root, stop) = (executor.work_dir.root.clone(), executor.stop);
+    let counted = executor.by_call(&counting, |_| fragmentation::count(&root, floor, stop));
+    counted.map_err(|Cancelled| CellEnd::Stopped)
 }
 
 /// Records the free extents. They are optional: if they cannot be read, the reason is recorded.
@@ -37,6 +35,9 @@ pub(super) fn free_space(
     source: &str,
     step: &Step,
 ) -> Result<(), CellEnd> {
+    if executor.prints(|| step.shell()) {
+        return Ok(());
+    }
     let reported = if let Step::ListFreeSpace { path, .. } = step {
         let token = executor.stop;
         let listed = executor
@@ -65,7 +66,7 @@ pub(super) fn free_space(
 }
 
 /// The step that counts them.
-pub(crate) fn step(root: &Path, floor: Bytes) -> Step {
+fn step(root: &Path, floor: Bytes) -> Step {
     Step::CountExtents {
         path: root.to_owned(),
         floor,

@@ -103,7 +103,7 @@ fn pass(passes: usize) -> u32 {
 fn seeks(executor: &HostExecutor<'_, '_>, job: &Job<'_>) -> bool {
     // A probe that panicked has ended its cell.
     let probes = executor.probes.and_then(|probes| probes.lock().ok());
-    probes.is_none_or(|mut probes| probes.seeks(job, executor.released))
+    probes.is_none_or(|mut probes| probes.seeks(job, executor.machine.released()))
 }
 
 /// Removes what cannot be told apart from the work of other contenders.

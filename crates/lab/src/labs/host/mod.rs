@@ -4,12 +4,15 @@ mod beside;
 mod caches;
 mod devices;
 mod executor;
-pub(crate) mod fragmentation;
+mod fragmentation;
 mod in_turn;
+mod machine;
+mod operations;
 mod probes;
 mod programs;
 mod rounds;
 mod sampling;
+mod script;
 mod stages;
 mod states;
 mod together;
@@ -33,7 +36,9 @@ use fsdyno_model::{
     Mark, Outcome, Plan,
 };
 use fsdyno_observe::kernel_work::WorkCounter;
+use machine::Machine;
 use probes::Probes;
+pub(crate) use script::script;
 use std::fmt::Write;
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -165,12 +170,16 @@ impl Lab for HostLab {
         run_cell(plan, cell, emit, &self.missing.clone(), &stop, |notes| {
             disks::warn_of_faults(notes, plan.disk.as_ref());
             let job = Job::new(plan, &self.preflight, cell);
+            let machine = Machine::Here {
+                journal: &self.journal,
+                released: &self.released,
+            };
             let mut executor = HostExecutor::new(
                 notes,
-                &self.journal,
+                machine,
                 &self.stop,
                 &self.scratch,
-                (&self.released, plan.disk_in_real_time()),
+                plan.disk_in_real_time(),
                 self.below.as_deref_mut(),
                 &mut *self.marks,
             );
@@ -207,8 +216,12 @@ impl Lab for HostLab {
         let run = |cell: Cell, turn: &Turn, emit: &mut dyn FnMut(Event)| {
             run_cell(plan, cell, emit, missing, stop, |notes| {
                 let marks = &mut |_| ();
+                let machine = Machine::Here {
+                    journal,
+                    released: &[],
+                };
                 let mut executor =
-                    HostExecutor::new(notes, journal, stop, scratch, (&[], None), None, marks);
+                    HostExecutor::new(notes, machine, stop, scratch, None, None, marks);
                 let text = together::TOGETHER.to_owned();
                 executor.notes.effective(Effective::ORDER, text);
                 executor.probes = probes.as_ref();

@@ -2,6 +2,7 @@
 //! durable which `syncfs` does not reach.
 
 use super::executor::HostExecutor;
+use super::machine::Held;
 use crate::procedure::CellEnd;
 use fsdyno_host::daemons::Running;
 use fsdyno_host::pools::HeldPool;
@@ -13,20 +14,21 @@ impl HostExecutor<'_, '_> {
         let step = Step::StartDaemon {
             daemon: daemon.clone(),
         };
-        let running = self
-            .notes
-            .perform(&step, || Running::ensure(daemon, self.journal, self.stop))?;
-        self.daemon = Some((running, daemon.clone()));
+        let token = self.stop;
+        let resource = self.perform(&step, |journal| Running::ensure(daemon, journal, token))?;
+        let release = Step::StopDaemon {
+            daemon: daemon.clone(),
+        };
+        self.daemon = Some(Held { resource, release });
         Ok(())
     }
 
     /// Stops the daemon if no other run uses it.
     pub(super) fn end_daemon(&mut self) -> Result<(), CellEnd> {
-        let Some((running, daemon)) = self.daemon.take() else {
+        let Some(daemon) = self.daemon.take() else {
             return Ok(());
         };
-        let step = Step::StopDaemon { daemon };
-        self.notes.perform(&step, || running.end())
+        self.release_resource(daemon, Running::end).map(drop)
     }
 
     /// Performs a step that runs a program.
@@ -39,18 +41,22 @@ impl HostExecutor<'_, '_> {
     }
 
     fn take_pool(&mut self, argv: &[String], pool: &Pool) -> Result<(), CellEnd> {
-        let held = HeldPool::declare(pool, self.journal)
-            .map_err(|e| self.notes.halt(e.to_string(), None))?;
-        self.pool = Some(held);
+        let resource = self.declare(|journal| HeldPool::declare(pool, journal))?;
+        let release = Step::ReleasePool { pool: pool.clone() };
+        self.pool = Some(Held { resource, release });
         self.program(argv, &[0]).map(drop)
     }
 
     pub(super) fn release_pool(&mut self) -> Result<(), CellEnd> {
-        let Some(held) = self.pool.take() else {
+        let Some(Held { resource, release }) = self.pool.take() else {
             return Ok(());
         };
-        let argv = held.pool().release.clone();
-        let finished = held
+        let Some(pool) = resource else {
+            self.prints(|| release.shell());
+            return Ok(());
+        };
+        let argv = release.argv();
+        let finished = pool
             .release()
             .map_err(|e| self.notes.halt(e.to_string(), None))?;
         if let Some(finished) = finished {

@@ -6,6 +6,7 @@
 //! times of all passes.
 
 use super::beside::Beside;
+use super::devices::served;
 use super::executor::HostExecutor;
 use super::in_turn::{self, PhaseTurns};
 use super::rounds::median;
@@ -140,7 +141,7 @@ fn probe(
 ) -> Option<Probe> {
     // A probe that panicked has ended its cell.
     let mut probes = executor.probes?.lock().ok()?;
-    probes.take(job, executor.released, evidence)
+    probes.take(job, executor.machine.released(), evidence)
 }
 
 /// Runs a phase once, or repeatedly if that changes nothing; returns the median pass.
@@ -244,9 +245,11 @@ fn read_surroundings(executor: &mut HostExecutor<'_, '_>, job: &Job<'_>) -> Opti
     if executor.virtual_time {
         return None;
     }
-    if job.plan.trace {
+    if job.plan.trace
+        && let Some(journal) = executor.machine.journal()
+    {
         let tracing = match executor.tracing.take() {
-            None => tracing::start(&executor.watched, executor.journal),
+            None => tracing::start(&executor.watched, journal),
             Some(begun) => begun,
         };
         let begun = tracing.and_then(|tracing| tracing.begin().map(|()| tracing));
@@ -323,7 +326,7 @@ fn timed(
         }
         counting.pause(point);
         marks(mark);
-        for disk in disks.iter_mut() {
+        for disk in served(disks) {
             disk.mark(mark);
         }
         counting.resume(point);
@@ -477,7 +480,7 @@ fn mark_durable(executor: &mut HostExecutor<'_, '_>, number: u32) {
         point: Point::Durable,
     };
     (executor.marks)(durable);
-    for disk in &mut executor.disks {
+    for disk in served(&mut executor.disks) {
         disk.mark(durable);
     }
 }

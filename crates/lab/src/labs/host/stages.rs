@@ -2,19 +2,21 @@
 
 use super::beside::Beside;
 use super::executor::{HostExecutor, SETTLE_AFTER_MAKE};
+use super::machine::Held;
 use super::rounds::Rounds;
-use super::{caches, fragmentation, rounds, sampling, states, verified};
+use super::{caches, fragmentation, rounds, sampling, script, states, verified};
 use crate::job::Job;
 use crate::procedure::{CellEnd, CellExecutor, Place};
 use fsdyno_datasets::DatasetError;
 use fsdyno_datasets::work_dir::WorkDir;
 use fsdyno_host::cache;
+use fsdyno_host::daemons::Running;
 use fsdyno_host::image::Scratch;
 use fsdyno_host::mounts;
 use fsdyno_load::kinds::Needs;
 use fsdyno_load::measure;
 use fsdyno_model::{
-    CacheEvidence, CacheState, Daemon, PhasePlan, Stage, Step, Warning, WarningKind,
+    CacheEvidence, CacheState, Daemon, PhasePlan, SkippedPhase, Stage, Step, Warning, WarningKind,
 };
 use fsdyno_observe::counters;
 use fsdyno_recipes::Check;
@@ -24,6 +26,9 @@ use std::time::Instant;
 
 impl CellExecutor for HostExecutor<'_, '_> {
     fn enter(&mut self, stage: Stage) {
+        if let Stage::Phase(label) = &stage {
+            self.prints(|| format!("# phase {label}"));
+        }
         self.notes.enter(stage);
     }
 
@@ -41,11 +46,8 @@ impl CellExecutor for HostExecutor<'_, '_> {
         }
         // The plan of a guest has no model disk.
         self.start_daemon(&daemon.clone().for_virtual_time())?;
-        if self
-            .daemon
-            .as_ref()
-            .is_some_and(|(running, _)| running.is_ours())
-        {
+        let running = self.daemon.as_ref().and_then(|held| held.resource.as_ref());
+        if running.is_some_and(Running::is_ours) {
             self.notes.warn(Warning::new(
                 WarningKind::NotCounted,
                 format!(
@@ -83,11 +85,18 @@ impl CellExecutor for HostExecutor<'_, '_> {
     }
 
     fn beside(&mut self, steps: Vec<Step>) {
-        self.beside = Some(Beside::new(steps, self.stop.clone()));
+        let line = || {
+            let lines: Vec<String> = steps.iter().map(Step::shell).collect();
+            format!("{{ {}; }} &", lines.join(" && "))
+        };
+        if !self.prints(line) {
+            self.beside = Some(Beside::new(steps, self.stop.clone()));
+        }
     }
 
     fn end_beside(&mut self) -> Result<(), CellEnd> {
         let Some(beside) = self.beside.take() else {
+            self.prints(|| "wait".to_owned());
             return Ok(());
         };
         for (argv, finished) in beside.end() {
@@ -102,33 +111,38 @@ impl CellExecutor for HostExecutor<'_, '_> {
     }
 
     fn set_up_dataset(&mut self, job: &Job<'_>) -> Result<(), CellEnd> {
-        let root = job.work_dir_root(self.base, &self.tag);
+        let root = job.work_dir_root(self.base, &self.machine.tag());
         self.work_dir = WorkDir::new(&root);
         self.work_dir.stores = job.recipe.capabilities();
         self.work_dir.seed = job.dataset_seed();
         let step = Step::MakeDirectory { path: root.clone() };
         if let Some(directory) = &job.contender.directory {
-            self.watched = counters::block_names_under(directory);
-            let tree = self
-                .notes
-                .perform(&step, || Scratch::inside(&root, self.journal))?;
-            self.tree = Some(tree);
+            let tree = self.perform(&step, |journal| Scratch::inside(&root, journal))?;
+            if tree.is_some() {
+                self.watched = counters::block_names_under(directory);
+            }
+            self.tree = Some(Held::directory(tree, &root));
         } else {
             // A file system that fsdyno made is discarded with its files.
-            self.notes
-                .by_call(&step, || std::fs::create_dir(&root))
+            self.by_call(&step, |_| std::fs::create_dir(&root))
                 .map_err(|e| {
                     self.notes
                         .halt(format!("mkdir {}: {e}", root.display()), e.raw_os_error())
                 })?;
         }
-        let info = mounts::mountinfo(&root).map_err(|e| self.notes.halt(e.to_string(), None))?;
-        self.notes.effective("mountinfo", info.to_string());
+        if !self.is_script() {
+            let info = mounts::mountinfo(&root);
+            let info = info.map_err(|e| self.notes.halt(e.to_string(), None))?;
+            self.notes.effective("mountinfo", info.to_string());
+        }
         if !job.touches_files() {
             self.work_dir.trees.push(root.join("null"));
             return Ok(());
         }
         for form in &job.prepared.forms {
+            if self.prints_dataset(job, *form) {
+                continue;
+            }
             let dataset = job.dataset();
             let written = dataset.and_then(|d| d.create(&mut self.work_dir, *form, self.stop));
             let warnings = written.map_err(|error| match error {
@@ -144,6 +158,10 @@ impl CellExecutor for HostExecutor<'_, '_> {
     }
 
     fn ready(&mut self, phase: &PhasePlan) -> Result<(), CellEnd> {
+        if self.is_script() {
+            self.print_preparation(phase);
+            return Ok(());
+        }
         self.admit_user(phase)?;
         self.add_entropy(phase)?;
         let confined = self.confined(phase);
@@ -173,6 +191,9 @@ impl CellExecutor for HostExecutor<'_, '_> {
         number: u32,
         evidence: CacheEvidence,
     ) -> Result<(), CellEnd> {
+        if self.is_script() {
+            return self.print_phase(job, &job.workload.phases[number as usize]);
+        }
         self.settled()?;
         // In real time nature varies the moment.
         if let Some(wait) = job.wait_before(number).filter(|_| self.virtual_time) {
@@ -221,7 +242,15 @@ impl CellExecutor for HostExecutor<'_, '_> {
         self.undo_round
     }
 
+    fn skip(&mut self, skipped: &SkippedPhase) {
+        let SkippedPhase { phase, reason, .. } = skipped;
+        self.prints(|| format!("# phase {phase} is skipped: {reason}"));
+    }
+
     fn verify(&mut self, job: &Job<'_>, phase: &PhasePlan, needs: Needs) -> Result<(), CellEnd> {
+        if self.prints(|| script::COMPARED.to_owned()) {
+            return Ok(());
+        }
         verified::compare(self, job, phase, needs)
     }
 

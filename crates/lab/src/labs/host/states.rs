@@ -1,6 +1,7 @@
 //! Brings a file system into the initial state of its contender.
 
 use super::executor::{HostExecutor, SETTLE_AFTER_MAKE};
+use super::script;
 use crate::job::Job;
 use crate::procedure::CellEnd;
 use fsdyno_datasets::states::{self, Space, StateError};
@@ -10,11 +11,14 @@ use rustix::fs::{CWD, Mode, OFlags};
 /// Fills and ages as requested, records the result, and waits until deferred work has ended.
 pub(super) fn set_up(executor: &mut HostExecutor<'_, '_>, job: &Job<'_>) -> Result<(), CellEnd> {
     let state = &job.contender.state;
+    let root = executor.target.clone();
     if state.fill_permille.is_none() || !job.touches_files() {
         return Ok(());
     }
+    if executor.prints(|| script::state_line(job, &root)) {
+        return Ok(());
+    }
     has_room(executor, job)?;
-    let root = executor.target.clone();
     let notes = &mut *executor.notes;
     let reached = states::set_up(&root, state, job.state_seed(), executor.stop, &mut |now| {
         notes.state_progress(now.done, now.of);

@@ -3,6 +3,7 @@
 
 use super::HostLab;
 use super::executor::HostExecutor;
+use super::machine::Machine;
 use crate::job::Job;
 use crate::labs::limit::run_cell;
 use crate::labs::usable::{is_refused_at, refuses};
@@ -84,15 +85,12 @@ impl HostLab {
                 image_bytes: size,
                 ..Job::new(&plan, &self.preflight, cell)
             };
-            let mut executor = HostExecutor::new(
-                notes,
-                &self.journal,
-                &self.stop,
-                &self.scratch,
-                (&[], None),
-                None,
-                marks,
-            );
+            let machine = Machine::Here {
+                journal: &self.journal,
+                released: &[],
+            };
+            let mut executor =
+                HostExecutor::new(notes, machine, &self.stop, &self.scratch, None, None, marks);
             let result = procedure::try_out(&mut executor, &job);
             let remaining = executor.undo();
             result.map(|()| remaining.map_or(Outcome::Measured, Outcome::Failed))
