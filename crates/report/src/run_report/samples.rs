@@ -1,18 +1,21 @@
 //! Every raw sample as a table for CSV, one value a cell: one row for each sample, each figure that
 //! a program reported, each warning, and each cell that was not measured.
 //!
-//! Each defined figure is a column. Column names contain the units; unknown values are empty. A run with several labs has columns
-//! for lab and kernel, because figures of different labs must not be compared. A run whose kernels
-//! count their work has columns for it. A run on model disks has columns for the disks, summed over
-//! the disks of a contender. A contender with several disks has a further row for each of them.
+//! Each defined figure is a column. Column names contain the units; unknown values are empty. A run
+//! with several labs has columns for lab and kernel, because figures of different labs must not be
+//! compared. A run whose kernels count their work has columns for it, and for the parts of the time of
+//! a phase. A run on model disks has columns for the disks, summed over the disks of a contender. A
+//! contender with several disks has a further row for each of them.
 
 use crate::comparison::labs::has_faults;
 use crate::document::{Cell, Column, Row, Table};
-use fsdyno_model::disk_use::{DiskFigures, DiskUse, Tallied};
+use crate::processor::Processor;
+use crate::why::parts::{Anatomy, Part};
+use fsdyno_model::disk_use::{DiskFigures, DiskUse};
 use fsdyno_model::figures::ALL;
 use fsdyno_model::{
-    CellRecord, Figure, FigureDefinition, FigureName, Fragmentation, KernelWork, LabShare, Outcome,
-    ResultSet, Sample, Warning,
+    CellRecord, Figure, FigureDefinition, FigureName, Fragmentation, KernelWork, LabShare, Nanos,
+    Outcome, Point, ResultSet, Sample, Waits, Warning,
 };
 
 /// The part of a cell that a row shows.
@@ -130,7 +133,8 @@ const FIGURE: [Of<Figure>; 3] = [
 /// The additional columns of a run with several labs.
 const LAB: [&str; 2] = ["lab", "kernel"];
 
-/// The additional columns of a run whose kernels count their work, for the whole time of a phase.
+/// The additional columns of a run whose kernels count their work: for the whole time of a phase, and
+/// again until return.
 const KERNEL: [Of<KernelWork>; 10] = [
     ("kernel_process_blocks", |w| Cell::Count(w.process_blocks)),
     ("kernel_thread_blocks", |w| Cell::Count(w.kthread_blocks)),
@@ -146,47 +150,65 @@ const KERNEL: [Of<KernelWork>; 10] = [
     ("charged_ns", |w| Cell::Duration(w.charged_ns)),
 ];
 
-/// The additional columns of a run on model disks.
-const DISK: [&str; 38] = [
-    "disk",
-    "disk_reads",
-    "disk_read_bytes",
-    "disk_reads_failed",
-    "disk_writes",
-    "disk_written_bytes",
-    "disk_writes_failed",
-    "disk_discards",
-    "disk_discarded_bytes",
-    "disk_discards_failed",
-    "disk_flushes",
-    "disk_flushes_failed",
-    "disk_requests_until_return",
-    "disk_seeks",
-    "disk_seek_distance_bytes",
-    "disk_queue_ns",
-    "disk_overhead_ns",
-    "disk_seek_ns",
-    "disk_rotation_ns",
-    "disk_transfer_ns",
-    "disk_flush_ns",
-    "disk_cache_ns",
-    "disk_fault_ns",
-    "disk_slowest_ns",
-    "disk_arm_moves",
-    "disk_arm_cylinders",
-    "disk_device_seek_ns",
-    "disk_device_rotation_ns",
-    "disk_device_transfer_ns",
-    "disk_medium_read_bytes",
-    "disk_medium_written_bytes",
-    "disk_erases",
-    "disk_cache_hits",
-    "disk_reads_ns",
-    "disk_writes_ns",
-    "disk_discards_ns",
-    "disk_flushes_ns",
-    "disk_busy_ns",
+/// The additional columns of a run on model disks: for the whole time of a phase, and again until
+/// return.
+const DISK: [Of<DiskUse>; 36] = [
+    ("disk_reads", |did| Cell::Count(did.reads.requests)),
+    ("disk_read_bytes", |did| Cell::Count(did.reads.bytes)),
+    ("disk_reads_failed", |did| Cell::Count(did.reads.failed)),
+    ("disk_writes", |did| Cell::Count(did.writes.requests)),
+    ("disk_written_bytes", |did| Cell::Count(did.writes.bytes)),
+    ("disk_writes_failed", |did| Cell::Count(did.writes.failed)),
+    ("disk_discards", |did| Cell::Count(did.discards.requests)),
+    ("disk_discarded_bytes", |did| {
+        Cell::Count(did.discards.bytes)
+    }),
+    ("disk_discards_failed", |did| {
+        Cell::Count(did.discards.failed)
+    }),
+    ("disk_flushes", |did| Cell::Count(did.flushes.requests)),
+    ("disk_flushes_failed", |did| Cell::Count(did.flushes.failed)),
+    ("disk_seeks", |did| Cell::Count(did.seeks)),
+    ("disk_seek_distance_bytes", |did| {
+        Cell::Count(did.seek_distance.0)
+    }),
+    ("disk_queue_ns", |did| Cell::Count(did.causes.queue)),
+    ("disk_overhead_ns", |did| Cell::Count(did.causes.overhead)),
+    ("disk_seek_ns", |did| Cell::Count(did.causes.seek)),
+    ("disk_rotation_ns", |did| Cell::Count(did.causes.rotation)),
+    ("disk_transfer_ns", |did| Cell::Count(did.causes.transfer)),
+    ("disk_flush_ns", |did| Cell::Count(did.causes.flush)),
+    ("disk_cache_ns", |did| Cell::Count(did.causes.cache)),
+    ("disk_fault_ns", |did| Cell::Count(did.causes.fault)),
+    ("disk_slowest_ns", |did| Cell::Count(did.slowest.0)),
+    ("disk_arm_moves", |did| Cell::Count(did.work.seeks)),
+    ("disk_arm_cylinders", |did| Cell::Count(did.work.cylinders)),
+    ("disk_device_seek_ns", |did| Cell::Count(did.work.seek_ns)),
+    ("disk_device_rotation_ns", |did| {
+        Cell::Count(did.work.rotation_ns)
+    }),
+    ("disk_device_transfer_ns", |did| {
+        Cell::Count(did.work.transfer_ns)
+    }),
+    ("disk_medium_read_bytes", |did| {
+        Cell::Count(did.work.medium_read)
+    }),
+    ("disk_medium_written_bytes", |did| {
+        Cell::Count(did.work.medium_written)
+    }),
+    ("disk_erases", |did| Cell::Count(did.work.erases)),
+    ("disk_cache_hits", |did| Cell::Count(did.work.cache_hits)),
+    ("disk_reads_ns", |did| waited(did, |waits| waits.reads)),
+    ("disk_writes_ns", |did| waited(did, |waits| waits.writes)),
+    ("disk_discards_ns", |did| {
+        waited(did, |waits| waits.discards)
+    }),
+    ("disk_flushes_ns", |did| waited(did, |waits| waits.flushes)),
+    ("disk_busy_ns", |did| count(did.busy.map(|busy| busy.0))),
 ];
+
+/// How the names of columns until return begin.
+const UNTIL_RETURN: &str = "return_";
 
 /// The raw samples of a run.
 pub fn figures(set: &ResultSet) -> Table {
@@ -200,16 +222,8 @@ pub fn figures(set: &ResultSet) -> Table {
     let mut samples = set.cells.iter().flat_map(|record| &record.samples);
     let on_disks = samples.clone().any(|sample| !sample.disks.is_empty());
     let counted = samples.any(|sample| !sample.kernel.is_empty());
-    let mut names: Vec<&str> = CELL.iter().map(|(name, _)| *name).collect();
-    names.extend(PHASE.iter().chain(&CONDITIONS).map(|(name, _)| *name));
-    let columns: Vec<String> = ALL.iter().map(FigureDefinition::column).collect();
-    names.extend(columns.iter().map(String::as_str));
-    names.extend(AMOUNTS.map(|(name, _)| name));
-    names.extend(WARNING.map(|(name, _)| name));
-    names.extend(FIGURE.map(|(name, _)| name));
-    names.extend(LAB.iter().filter(|_| !labs.is_empty()));
-    names.extend(KERNEL.iter().map(|(name, _)| *name).filter(|_| counted));
-    names.extend(DISK.iter().filter(|_| on_disks));
+    let columns = columns(!labs.is_empty(), counted, on_disks);
+    let processor = Processor::of(&set.run.plan);
     let mut rows = Vec::new();
     for record in &set.cells {
         let of_lab = of_lab(set, labs, record);
@@ -228,6 +242,8 @@ pub fn figures(set: &ResultSet) -> Table {
             if counted {
                 let work = line.sample.and_then(Sample::whole_kernel_work);
                 row.extend(cells(&KERNEL, work));
+                row.extend(cells(&KERNEL, line.sample.and_then(work_until_return)));
+                row.extend(line.parts(processor));
             }
             row.extend(line.disks());
             rows.push(Row::new("", row));
@@ -289,7 +305,49 @@ pub fn figures(set: &ResultSet) -> Table {
             row(whole);
         }
     }
-    Table::new("samples", "", names.into_iter().map(Column::new), rows)
+    Table::new("samples", "", columns, rows)
+}
+
+/// The columns of a run with several labs, whose kernels count their work, or on model disks.
+fn columns(labs: bool, counted: bool, on_disks: bool) -> Vec<Column> {
+    let mut names: Vec<String> = CELL.iter().map(|(name, _)| (*name).to_owned()).collect();
+    names.extend(names_of(&PHASE).chain(names_of(&CONDITIONS)));
+    names.extend(ALL.iter().map(FigureDefinition::column));
+    names.extend(names_of(&AMOUNTS).chain(names_of(&WARNING)));
+    names.extend(names_of(&FIGURE));
+    if labs {
+        names.extend(LAB.map(str::to_owned));
+    }
+    if counted {
+        names.extend(names_of(&KERNEL).chain(names_until_return(&KERNEL)));
+        names.extend(Part::ALL.map(part_column));
+    }
+    if on_disks {
+        names.push("disk".to_owned());
+        names.extend(names_of(&DISK));
+        names.push("disk_requests_until_return".to_owned());
+        names.extend(names_until_return(&DISK));
+    }
+    names.into_iter().map(Column::new).collect()
+}
+
+fn names_of<T>(columns: &[Of<T>]) -> impl Iterator<Item = String> {
+    columns.iter().map(|(name, _)| (*name).to_owned())
+}
+
+fn names_until_return<T>(columns: &[Of<T>]) -> impl Iterator<Item = String> {
+    names_of(columns).map(|name| format!("{UNTIL_RETURN}{name}"))
+}
+
+/// The column of a part of the time: `part_processor_workload_ns`.
+fn part_column(part: Part) -> String {
+    let words = part.name().replace(',', "").replace(' ', "_");
+    format!("part_{words}_ns")
+}
+
+fn work_until_return(sample: &Sample) -> Option<&KernelWork> {
+    let mut work = sample.kernel.iter();
+    work.find(|work| work.until == Point::Returned)
 }
 
 impl Line<'_> {
@@ -299,6 +357,18 @@ impl Line<'_> {
 
     fn workload(&self) -> usize {
         self.record.cell.workload as usize
+    }
+
+    /// The parts of the time of the sample; empty if they are unknown.
+    fn parts(&self, processor: Processor) -> Vec<Cell> {
+        let contender = self.set.run.plan.contenders.get(self.contender());
+        let parts = self.sample.zip(contender).and_then(|(sample, contender)| {
+            Anatomy::of(sample, contender.layout.devices, processor).parts_ns
+        });
+        match parts {
+            Some(parts) => parts.map(|ns| Cell::Duration(Nanos(ns))).to_vec(),
+            None => vec![Cell::Empty; Part::COUNT],
+        }
     }
 
     /// One of several disks, or the sum over all disks of the sample; empty without figures.
@@ -358,21 +428,14 @@ fn of_lab(set: &ResultSet, labs: &[LabShare], record: &CellRecord) -> Vec<Cell> 
 }
 
 fn of_disks(disk: Cell, whole: &DiskUse, until_return: &DiskUse) -> Vec<Cell> {
-    let kind = |kind: &Tallied| [kind.requests, kind.bytes, kind.failed];
-    let extents = [&whole.reads, &whole.writes, &whole.discards].map(kind);
-    let flushes = [whole.flushes.requests, whole.flushes.failed];
-    let seeks = [until_return.requests(), whole.seeks, whole.seek_distance.0];
-    let numbers = extents.into_iter().flatten().chain(flushes).chain(seeks);
-    let numbers = numbers
-        .chain(whole.causes.parts())
-        .chain([whole.slowest.0])
-        .chain(whole.work.parts());
-    let waits = whole.waits.map(|waits| waits.parts().map(Some));
-    let waits = waits.unwrap_or_default().into_iter();
-    let waits = waits.chain([whole.busy.map(|busy| busy.0)]);
-    let waits = waits.map(|ns| Cell::known(ns, Cell::Count));
-    let mut cells = vec![disk];
-    cells.extend(numbers.map(Cell::Count));
-    cells.extend(waits);
-    cells
+    let mut row = vec![disk];
+    row.extend(cells(&DISK, Some(whole)));
+    row.push(Cell::Count(until_return.requests()));
+    row.extend(cells(&DISK, Some(until_return)));
+    row
+}
+
+/// The time of all requests of a kind, if it is known.
+fn waited(did: &DiskUse, of: fn(&Waits) -> Nanos) -> Cell {
+    count(did.waits.as_ref().map(|waits| of(waits).0))
 }

@@ -114,6 +114,9 @@ fn csv_has_a_row_for_each_of_several_disks_and_their_sum() {
                 }
                 assert_eq!(number(row, "disk_reads"), 700);
                 assert_eq!(number(row, "disk_requests_until_return"), 2 * 3 * 108);
+                let kinds = ["reads", "writes", "discards", "flushes"];
+                let until_return = kinds.map(|kind| number(row, &format!("return_disk_{kind}")));
+                assert_eq!(until_return.iter().sum::<u64>(), 2 * 3 * 108);
                 assert_eq!(number(row, "disk_slowest_ns"), 30_000_003);
                 sums += 1;
             }

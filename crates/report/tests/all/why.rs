@@ -332,6 +332,37 @@ fn counted_blocks_explain_a_difference_on_a_model_processor() {
 }
 
 #[test]
+fn csv_has_the_work_until_return_and_the_parts_of_the_time() {
+    let set = charged(
+        |sample| {
+            counting(sample, 12, 8, 2, 1);
+            let until_return = fixture::kernel_work(Point::Returned, 500, 300);
+            sample.kernel.insert(0, until_return);
+        },
+        |sample| counting(sample, 20, 8, 9, 2),
+    );
+    let csv = crate::text(&set, Format::Csv, &wide(80));
+    let mut reader = csv::Reader::from_reader(csv.as_bytes());
+    let header = reader.headers().unwrap().clone();
+    let mut rows = reader.records().map(Result::unwrap);
+    let row = rows.find(|row| &row[0] == "sample").unwrap();
+    let number = |name: &str| {
+        let at = header.iter().position(|heading| heading == name);
+        row[at.unwrap_or_else(|| panic!("no {name}"))]
+            .parse::<u64>()
+            .unwrap()
+    };
+    assert_eq!(number("kernel_process_blocks"), 2 * MS);
+    assert_eq!(number("return_kernel_process_blocks"), 500);
+    assert_eq!(number("return_kernel_thread_blocks"), 300);
+    assert_eq!(number("part_processor_workload_ns"), 3 * MS);
+    assert_eq!(number("part_processor_kernel_threads_ns"), MS);
+    assert_eq!(number("part_device_writes_ns"), 8 * MS);
+    let parts = header.iter().filter(|name| name.starts_with("part_"));
+    assert_eq!(parts.map(number).sum::<u64>(), number("durable_ns"));
+}
+
+#[test]
 fn counts_are_judged_by_the_rule_of_the_run() {
     // In real time three repeats of noisy counts: neither a difference nor equality is claimed.
     let mut set = fixture::one_phase(&["one", "other"], &[&[1000, 900, 3000], &[2000, 2500, 800]]);
