@@ -7,6 +7,7 @@
 //! bytes submitted so far.
 
 use crate::faults::Faults;
+use crate::models::paced::Paced;
 use crate::models::{Command, Model, ModelEvent, Work};
 use crate::pending::{Content, Pending};
 use crate::power_cut::{self, PowerCutReport, Remains};
@@ -39,7 +40,7 @@ pub struct Disk {
     queue_depth: usize,
     volatile: bool,
     cache_survives: bool,
-    model: Box<dyn Model>,
+    model: Paced,
     immediate: bool,
     /// While it is set, requests take no time.
     instant: Option<Arc<AtomicBool>>,
@@ -71,8 +72,6 @@ struct Open {
     failing_ns: u64,
     /// Delay by a fault.
     held_ns: u64,
-    /// How many times as long as in the model it takes.
-    slowness: u64,
 }
 
 /// A request that the disk rejects, or an I/O error of its contents.
@@ -121,7 +120,7 @@ impl Disk {
             cache_survives: profile.cache_survives || faults.cache_survives(),
             immediate: model.is_immediate(),
             instant: None,
-            model,
+            model: Paced::new(model),
             store,
             pending: Pending::default(),
             faults,
@@ -234,7 +233,6 @@ impl Disk {
             failure: None,
             failing_ns: 0,
             held_ns: 0,
-            slowness: 1,
         };
         let held_until = self.faults.holds_until(self.now);
         open.held_ns = held_until - self.now;
@@ -244,7 +242,7 @@ impl Disk {
         } else if let Some(sector) = self.store.failing(request.kind, extent(&request)) {
             open.failure = Some(Failure::Medium { sector });
         }
-        open.slowness = self.store.slowness();
+        self.model.slow_down(self.now, self.store.slowness());
         let bytes = buffer(&request, payload);
         if let Some(recorder) = &mut self.recorder {
             recorder.submitted(Nanos(self.now), order, &request, bytes.as_deref());
@@ -482,8 +480,9 @@ impl Disk {
         let Some(open) = self.open.remove(&order) else {
             return;
         };
-        let slow_ns = (at - open.submitted).saturating_mul(open.slowness.saturating_sub(1));
-        let completed = at.saturating_add(open.failing_ns + slow_ns);
+        // What the causes do not have is due to the pace of the model.
+        let slow_ns = (at - open.submitted).saturating_sub(open.held_ns + causes.total());
+        let completed = at.saturating_add(open.failing_ns);
         let completion = Completion {
             request: open.request,
             order,

@@ -2,10 +2,12 @@
 //! by sector, in floating point, without the optimizations of the models.
 
 use fsdyno_disk::models::hdd::SeekSpec;
-use fsdyno_disk::profiles::Timing;
-use fsdyno_disk::{Completion, Disk, Faults, Kind, Memory, Profile, Request};
-use fsdyno_model::Nanos;
+use fsdyno_disk::profiles::{ALL, Timing};
+use fsdyno_disk::{
+    Base, Completion, Contents, Disk, Faults, Image, Kind, Memory, Profile, Request,
+};
 use fsdyno_model::random::Random;
+use fsdyno_model::{Bytes, Nanos};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -334,4 +336,47 @@ fn volume_throughput_matches_its_token_buckets() {
         }
     }
     assert!(expected.is_empty());
+}
+
+#[test]
+fn all_times_of_a_slow_disk_are_multiples_of_those_of_its_profile() {
+    const TIMES: u64 = 20;
+    for built_in in &ALL {
+        let profile = Profile::try_from(built_in).unwrap();
+        let name = &profile.name;
+        let disk_of = |times: u64| {
+            let empty = || Base::unwritten(64 << 20, |_, bytes| bytes.fill(0));
+            let mut contents = Contents::of(empty());
+            contents.slow_after(0, times);
+            let image = Image::new(empty());
+            image.replace(contents);
+            Disk::new(
+                &profile,
+                Some(Bytes(64 << 20)),
+                Box::new(image),
+                Faults::none(),
+            )
+        };
+        let completions = |times: u64| {
+            let (mut disk, mut random, mut at) = (disk_of(times), Random::new(7), 0);
+            for _ in 0..300 {
+                let kinds = [Kind::Write, Kind::Write, Kind::Read, Kind::Flush];
+                let kind = kinds[usize::try_from(random.below(4)).unwrap()];
+                let request = Request::new(0, kind, 8 * random.below(16_000), 8);
+                disk.submit(Nanos(at * times), request, |_| {}).unwrap();
+                at += random.below(4_000_000);
+            }
+            let mut done = Vec::new();
+            while let Some(next) = disk.next_completion() {
+                while let Some(one) = disk.complete(next).unwrap() {
+                    assert_eq!(one.causes.total(), one.latency().0, "{name}");
+                    done.push((one.order, one.completed.0));
+                }
+            }
+            done
+        };
+        let usual = completions(1).into_iter();
+        let expected: Vec<(u64, u64)> = usual.map(|(order, at)| (order, at * TIMES)).collect();
+        assert_eq!(completions(TIMES), expected, "{name}");
+    }
 }

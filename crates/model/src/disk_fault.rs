@@ -64,7 +64,7 @@ impl DiskFault {
         Self::SlowDisk,
     ];
 
-    /// How many times as long a request to a slow disk takes.
+    /// How many times as long a slow disk takes for all that it does.
     pub const SLOWNESS: u64 = 20;
 
     /// All of them.

@@ -43,7 +43,7 @@ pub fn document(tests: &FaultTests, by_role: bool) -> Document {
         let section = Section::new("times", "Slow disks and rebuilds");
         let section = section.with(Block::Table(times));
         let legend = format!(
-            "A slow disk takes {} times as long for each request. Reading: all files after the mount; \
+            "A slow disk takes {} times as long for all that it does. Reading: all files after the mount; \
              writing: 4 KiB, with fsync; the smallest and the largest multiple of the time without the \
              fault. Reads from it: its part of the read requests of all tests, and that without the \
              fault. Rebuild: the median time of the rebuild or scrub of a disk that died and returned; \
@@ -228,7 +228,7 @@ fn of_slow_disks(tests: &FaultTests) -> Vec<String> {
         ),
     };
     let mut sentences = vec![format!(
-        "If one disk takes {} times as long for each request, the times of reading all files and of \
+        "If one disk takes {} times as long for all that it does, the times of reading all files and of \
          writing with fsync are multiplied by: {}. {reported}.",
         DiskFault::SLOWNESS,
         times.join("; ")

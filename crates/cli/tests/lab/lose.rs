@@ -161,8 +161,8 @@ fn a_slow_disk_is_timed_and_a_disk_that_returns_is_rebuilt() {
     let slow = fault("ext4", "slow-disk").unwrap();
     assert_eq!(slow["outcome"], "slow", "{slow}");
     let ns = |which: &str| slow["slow"][which]["writing_ns"].as_u64().unwrap();
-    // Each request takes 20 times as long.
-    assert!(ns("with") > 10 * ns("without"), "{slow}");
+    let times = 10 * ns("without")..=20 * ns("without");
+    assert!(times.contains(&ns("with")), "{slow}");
     for mirror in ["ext4@mirror2", "btrfs@mirror2"] {
         // A write waits for the slower disk.
         assert_eq!(fault(mirror, "slow-disk").unwrap()["outcome"], "slow");

@@ -7,6 +7,7 @@
 pub mod flash;
 pub mod hdd;
 pub mod null;
+pub(crate) mod paced;
 pub mod volume;
 
 use crate::request::{Causes, Kind, SECTOR};

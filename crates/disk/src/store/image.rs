@@ -158,7 +158,8 @@ pub struct Contents {
     failing_once: SectorSet,
     /// How many requests are served before all fail; none if that never happens.
     lives: Option<u64>,
-    /// How many requests are served before each takes so many times as long; none if that never happens.
+    /// How many requests are served before everything takes so many times as long; none if that never
+    /// happens.
     slows: Option<(u64, u64)>,
     requests: u64,
     read_requests: u64,
@@ -211,7 +212,7 @@ impl Contents {
         self.lives = Some(requests);
     }
 
-    /// Lets each request take so many times as long after this number.
+    /// Lets the disk take so many times as long for everything after this number of requests.
     pub fn slow_after(&mut self, requests: u64, times: u64) {
         self.slows = Some((requests, times));
     }

@@ -37,7 +37,8 @@ pub trait Store: Send {
         None
     }
 
-    /// How many times as long as in the model the request takes about which [`Store::failing`] was asked last.
+    /// How many times as long as in the model everything takes from the request on about which
+    /// [`Store::failing`] was asked last.
     fn slowness(&self) -> u64 {
         1
     }

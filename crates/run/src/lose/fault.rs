@@ -33,7 +33,7 @@ enum Fails {
     UntilWritten,
     /// All requests to the disk fail after this number.
     After(u64),
-    /// All requests to the disk are slow after this number.
+    /// The disk is slow after this number of requests.
     Slowly(u64),
 }
 
