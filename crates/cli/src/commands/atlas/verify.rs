@@ -7,7 +7,7 @@ use crate::commands::crash::in_order;
 use crate::commands::run::{Execution, fresh, resolve_here};
 use crate::exit::{CliError, Code};
 use crate::output;
-use fsdyno_files::refuse_foreign_dir;
+use fsdyno_files::{TemporaryDir, refuse_foreign_dir};
 use fsdyno_host::signals;
 use fsdyno_model::random::Random;
 use fsdyno_model::{CancelToken, Plan, ResultSet, Shard, printable};
@@ -179,9 +179,10 @@ fn print(name: &str, differences: Vec<String>) -> Result<bool, CliError> {
 }
 
 /// A directory for the store of what is measured again.
-fn place_of_runs() -> Result<tempfile::TempDir, CliError> {
-    refuse_foreign_dir(&std::env::temp_dir()).map_err(CliError::usage)?;
-    Ok(tempfile::TempDir::with_prefix("fsdyno-atlas-")?)
+fn place_of_runs() -> Result<TemporaryDir, CliError> {
+    let parent = std::env::temp_dir();
+    refuse_foreign_dir(&parent).map_err(CliError::usage)?;
+    Ok(TemporaryDir::create(&parent, "fsdyno-atlas-")?)
 }
 
 fn verify_cells(

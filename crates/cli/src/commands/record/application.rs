@@ -3,7 +3,7 @@
 use crate::commands::run::{need_programs, plan_error};
 use crate::exit::{CliError, Code};
 use crate::output;
-use fsdyno_files::programs;
+use fsdyno_files::{TemporaryDir, programs};
 use fsdyno_load::StrayProcesses;
 use fsdyno_load::programs::app::RecordCommands;
 use fsdyno_model::CancelToken;
@@ -13,7 +13,6 @@ use std::ffi::OsString;
 use std::os::unix::fs::chown;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use tempfile::TempDir;
 
 /// Where the directories are: a disk. Others cannot exchange them there.
 const PLACE: &str = "/var/tmp";
@@ -22,9 +21,9 @@ const PLACE: &str = "/var/tmp";
 pub struct Application {
     commands: RecordCommands,
     name: String,
-    data: TempDir,
+    data: TemporaryDir,
     /// Of temporary files. Both are removed at the end.
-    _temporary: TempDir,
+    _temporary: TemporaryDir,
 }
 
 impl Application {
@@ -32,8 +31,7 @@ impl Application {
     pub fn prepare(text: &str, phase: Option<&str>, stop: &CancelToken) -> Result<Self, CliError> {
         need_programs(text)?;
         let directory = |what: &str| {
-            let prefix = format!("fsdyno-{what}-");
-            let made = tempfile::Builder::new().prefix(&prefix).tempdir_in(PLACE);
+            let made = TemporaryDir::create(Path::new(PLACE), &format!("fsdyno-{what}-"));
             made.map_err(|error| CliError::failure(format!("cannot use {PLACE}: {error}")))
         };
         let (data, temporary) = (directory("app")?, directory("tmp")?);
