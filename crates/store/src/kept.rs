@@ -55,7 +55,7 @@ pub(crate) fn insert<R: Kept>(
     let document = document(R::KIND, record.info())?;
     let values = params![id, R::KIND, signed(record.planned()), document];
     let inserted = transaction
-        .prepare_cached("INSERT INTO record (id, kind, planned, document) VALUES (?, ?, ?, ?)")?
+        .prepare("INSERT INTO record (id, kind, planned, document) VALUES (?, ?, ?, ?)")?
         .execute(values);
     if let Err(error) = inserted {
         let refused = error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation);
@@ -87,7 +87,7 @@ pub(crate) fn insert_part<R: Kept>(
     part: &R::Part,
 ) -> Result<(), Refusal> {
     let recorded = transaction
-        .prepare_cached("SELECT 1 FROM part WHERE record = ?1 AND place = ?2")?
+        .prepare("SELECT 1 FROM part WHERE record = ?1 AND place = ?2")?
         .exists(params![id, signed(place)])?;
     if recorded {
         return Err(StoreError::PartRecorded {
@@ -98,7 +98,7 @@ pub(crate) fn insert_part<R: Kept>(
     }
     let document = document("a part of a record", part)?;
     transaction
-        .prepare_cached("INSERT INTO part (record, place, document) VALUES (?, ?, ?)")?
+        .prepare("INSERT INTO part (record, place, document) VALUES (?, ?, ?)")?
         .execute(params![id, signed(place), document])?;
     Ok(())
 }
@@ -125,7 +125,7 @@ pub(crate) fn change<R: Kept>(
 /// Whether the store has a record of this kind.
 pub(crate) fn exists<R: Kept>(connection: &Connection, id: &str) -> rusqlite::Result<bool> {
     connection
-        .prepare_cached("SELECT 1 FROM record WHERE id = ?1 AND kind = ?2")?
+        .prepare("SELECT 1 FROM record WHERE id = ?1 AND kind = ?2")?
         .exists([id, R::KIND])
 }
 
@@ -135,7 +135,7 @@ pub(crate) fn info<R: Kept>(
     id: &str,
 ) -> rusqlite::Result<Option<R::Info>> {
     let text: Option<String> = connection
-        .prepare_cached("SELECT document FROM record WHERE id = ?1 AND kind = ?2")?
+        .prepare("SELECT document FROM record WHERE id = ?1 AND kind = ?2")?
         .query_row([id, R::KIND], |row| row.get(0))
         .optional()?;
     let Some(text) = text else {
@@ -157,7 +157,7 @@ pub(crate) fn read<R: Kept>(
     };
     let document = R::document(&info, detail);
     let query = format!("SELECT place, {document} FROM part WHERE record = ?1 ORDER BY place");
-    let mut statement = connection.prepare_cached(&query)?;
+    let mut statement = connection.prepare(&query)?;
     let mut rows = statement.query([id])?;
     let mut reader = Reader::default();
     let (mut parts, mut operations) = (Vec::new(), 0);

@@ -180,7 +180,7 @@ pub(crate) fn free_id(
 /// Whether a record has this id.
 pub(crate) fn is_taken(connection: &Connection, id: &str) -> rusqlite::Result<bool> {
     connection
-        .prepare_cached("SELECT 1 FROM record WHERE id = ?1")?
+        .prepare("SELECT 1 FROM record WHERE id = ?1")?
         .exists([id])
 }
 

@@ -15,7 +15,7 @@ pub(crate) fn all<T>(
     parameters: impl Params,
     mut read: impl FnMut(&mut Fields<'_>) -> rusqlite::Result<T>,
 ) -> rusqlite::Result<Vec<T>> {
-    let mut statement = connection.prepare_cached(query)?;
+    let mut statement = connection.prepare(query)?;
     let mut rows = statement.query(parameters)?;
     let mut values = Vec::new();
     while let Some(row) = rows.next()? {
