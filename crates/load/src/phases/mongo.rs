@@ -6,6 +6,9 @@
 //! wall time of all rounds, each as long as its slowest worker. With several workers, the time of
 //! each worker is also reported. (The original timed only its first worker, and did not time the
 //! deletion of the second tree by one worker.) This module does not plan or report phases.
+//!
+//! A workload file ([`crate::work`]) cannot describe them: all phases but the first walk what the
+//! directories list.
 
 mod change;
 mod copy;

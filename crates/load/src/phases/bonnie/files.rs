@@ -1,5 +1,9 @@
 //! The phases on many files: create, stat and delete. Create and delete end when the file system
 //! reports that all is durable; the time to return is reported as well.
+//!
+//! A workload file ([`crate::work`]) cannot describe them: all directories are open from the start,
+//! names and sizes are drawn from one sequence, and the sequential order is that in which a directory
+//! lists its files.
 
 use super::names::{Name, Order};
 use super::parameters::{FileParameters, Made};
