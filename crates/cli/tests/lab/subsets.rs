@@ -3,11 +3,12 @@
 //! another directory, and with the program at another path. Without the lab kernel, the test is skipped
 //! by name.
 
-use crate::support::{Home, have, lab_kernel, printed};
+use crate::support::{Home, Printed, have, lab_kernel, printed};
 use fsdyno_datasets::seed::Seed;
 use fsdyno_guests::kernels;
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
@@ -54,16 +55,7 @@ fn run(
     let mut words = home.on_model_disks(kernel, &contenders.join(","), &load);
     let repeats = words.iter().position(|word| word == "--repeats").unwrap();
     "2".clone_into(&mut words[repeats + 1]);
-    let usual = home.command(&words);
-    let mut command = Command::new(program);
-    command.args(usual.get_args());
-    for (name, value) in usual.get_envs() {
-        match value {
-            Some(value) => command.env(name, value),
-            None => command.env_remove(name),
-        };
-    }
-    let printed = printed(&command.output().unwrap());
+    let printed = executed(home, program, &words);
     // The exit code of skipped cells is 4.
     let expected = if contenders.contains(&SKIPPED) { 4 } else { 0 };
     assert_eq!(
@@ -73,6 +65,35 @@ fn run(
         printed.err
     );
     figures(&printed.out)
+}
+
+/// What that program prints, instead of the one under test.
+fn executed(home: &Home, program: &Path, words: &[String]) -> Printed {
+    let usual = home.command(words);
+    let mut command = Command::new(program);
+    command.args(usual.get_args());
+    for (name, value) in usual.get_envs() {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    printed(&command.output().unwrap())
+}
+
+/// The program with that many more bytes of memory, as another build of it would have: the last segment that
+/// is loaded is larger in memory (elf(5)).
+fn larger(program: &Path, more: u64) -> Vec<u8> {
+    let mut file = std::fs::read(program).unwrap();
+    let number = |file: &[u8], at: usize| u64::from_le_bytes(file[at..at + 8].try_into().unwrap());
+    let short = |at: usize| usize::from(u16::from_le_bytes([file[at], file[at + 1]]));
+    let first = usize::try_from(number(&file, 32)).unwrap();
+    let headers = (0..short(56)).map(|at| first + at * short(54));
+    let loaded = headers.filter(|at| file[*at..at + 4] == 1_u32.to_le_bytes());
+    let last = loaded.max_by_key(|at| number(&file, at + 16)).unwrap();
+    let size = number(&file, last + 40) + more;
+    file[last + 40..last + 48].copy_from_slice(&size.to_le_bytes());
+    file
 }
 
 /// Where two documents differ, with both values.
@@ -150,4 +171,38 @@ fn a_cell_is_the_same_among_any_other_contenders() {
         }
         assert_eq!(home.left_in_work(), Vec::<std::path::PathBuf>::new());
     }
+}
+
+#[test]
+fn a_cell_that_fills_the_memory_is_the_same_in_a_larger_program() {
+    let test = "a_cell_that_fills_the_memory_is_the_same_in_a_larger_program";
+    let Some(kernel) = lab_kernel(test).filter(|_| have(&["mkfs.btrfs"], test)) else {
+        return;
+    };
+    if kernels::lab().is_ok_and(|one| one.program == kernel && !one.is_current()) {
+        println!("SKIP lab kernel of this version: {test}");
+        return;
+    }
+    let home = Home::new();
+    let line = "run --disk nvme --fs btrfs --repeats 1 --guest-memory 192M --json";
+    let mut words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+    let places = [
+        kernel.display().to_string(),
+        home.work().display().to_string(),
+    ];
+    for (option, place) in ["--guest-kernel", "--work-dir"].into_iter().zip(places) {
+        words.extend([option.to_owned(), place]);
+    }
+    let work = "dd if=/dev/zero of=f bs=1M count=200 conv=fsync; cat f >g; sync";
+    words.extend(["--exec".to_owned(), work.to_owned()]);
+    let program = Path::new(env!("CARGO_BIN_EXE_fsdyno"));
+    let copy = home.path("larger");
+    std::fs::write(&copy, larger(program, 6_000_000)).unwrap();
+    std::fs::set_permissions(&copy, PermissionsExt::from_mode(0o700)).unwrap();
+    let [expected, found] = [program, &copy].map(|program| {
+        let printed = executed(&home, program, &words);
+        assert_eq!(printed.code, Some(0), "{}", printed.err);
+        figures(&printed.out)
+    });
+    assert_eq!(expected, found);
 }
