@@ -29,9 +29,6 @@ const MOST: usize = 8;
 /// The longest output of a recorded command, bytes: reading it back checks no more than this does.
 const MAX_OUTPUT: usize = 64;
 
-/// Statements that stay prepared: two for each column that is changed, and those of the store.
-const STATEMENTS: usize = 1024;
-
 /// A table: its columns that are changed, and the key of each row.
 struct Table {
     name: String,
@@ -143,7 +140,6 @@ impl Bench {
              PRAGMA foreign_keys = OFF;
              PRAGMA ignore_check_constraints = ON;",
         )?;
-        connection.set_prepared_statement_cache_capacity(STATEMENTS);
         Ok(Self {
             tables: tables(connection)?,
             store,
@@ -176,7 +172,7 @@ impl Bench {
     }
 
     fn execute(&self, statement: &str, values: &[Value]) -> rusqlite::Result<usize> {
-        let mut statement = fuzz::connection(&self.store).prepare_cached(statement)?;
+        let mut statement = fuzz::connection(&self.store).prepare(statement)?;
         statement.execute(params_from_iter(values))
     }
 
@@ -195,7 +191,7 @@ impl Bench {
         let (name, key) = (&table.name, table.key.join(" IS ? AND "));
         let query = format!("SELECT {column} FROM {name} WHERE {key} IS ?");
         let connection = fuzz::connection(&self.store);
-        let mut query = connection.prepare_cached(&query).expect("a column");
+        let mut query = connection.prepare(&query).expect("a column");
         let before: Value = query
             .query_row(params_from_iter(row), |row| row.get(0))
             .ok()?;
