@@ -152,7 +152,7 @@ fn take_used_blocks(unused: u64) -> io::Result<()> {
 }
 
 /// The free blocks of the largest size for pages that can be moved, and that size in bytes, from
-/// `/proc/pagetypeinfo`. None in a kernel with more than one zone.
+/// `/proc/pagetypeinfo`. A guest has one zone with memory, the first.
 fn movable_blocks(text: &str) -> Option<(u64, u64)> {
     let mut lines = text.lines().filter_map(|line| line.split_once("Movable"));
     let (_, counts) = lines.next()?;
@@ -244,6 +244,18 @@ mod tests {
         // SAFETY: `status` is written, and the child is one of this process.
         let ended = unsafe { libc::waitpid(child, &raw mut status, 0) };
         assert_eq!((ended, status), (child, 0));
+    }
+
+    #[test]
+    fn the_largest_free_blocks_are_those_of_the_last_column() {
+        let text = "\
+Free pages count per migrate type at order       0      1      2
+Node    0, zone   Normal, type    Unmovable      1      0      9
+Node    0, zone   Normal, type      Movable     21     10      3
+Node    0, zone  Movable, type      Movable      0      0      0
+";
+        assert_eq!(movable_blocks(text), Some((3, 16_384)));
+        assert_eq!(movable_blocks(""), None);
     }
 
     #[test]
