@@ -7,6 +7,8 @@
 use crate::places;
 use crate::trusted::{TrustedDir, Untrusted};
 use rustix::fs::{Access, access};
+use rustix::io::Errno;
+use rustix::process::{Signal, getpid, getppid, set_parent_process_death_signal};
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::process::CommandExt as _;
@@ -57,6 +59,29 @@ pub fn take_given_path(first: Option<PathBuf>) {
 /// Whether this is the first process of a guest, by [`take_given_path`].
 pub fn is_in_guest() -> bool {
     GIVEN.load(Ordering::Relaxed)
+}
+
+/// Has the kernel kill the program when the thread that starts it ends, which waits for the program. It
+/// clears that request when a process changes its user namespace: this is the last one of the child.
+///
+/// All programs of a guest end with its first process. Without a request, a program starts in the memory of
+/// its parent, whose pages the kernel would have to copy.
+pub fn die_with_parent(command: &mut Command) {
+    if is_in_guest() {
+        return;
+    }
+    let parent = getpid();
+    let in_child = move || {
+        set_parent_process_death_signal(Some(Signal::KILL))?;
+        // The parent may have died before the line above took effect.
+        if getppid() == Some(parent) {
+            Ok(())
+        } else {
+            Err(Errno::SRCH.into())
+        }
+    };
+    // SAFETY: between fork and exec the closure makes two system calls and allocates nothing.
+    unsafe { command.pre_exec(in_child) };
 }
 
 /// The directories in which programs are searched, also by the programs that fsdyno starts.

@@ -1,6 +1,6 @@
 //! The process of a guest, with an entry in the journal until it has ended.
 
-use fsdyno_host::command::die_with_parent;
+use fsdyno_files::programs::die_with_parent;
 use fsdyno_host::guest_processes::NAME;
 use fsdyno_host::journal::{Entry, Journal, JournalError, Kind};
 use rustix::process::{Pid, Signal, kill_process_group};

@@ -4,7 +4,7 @@ use super::console::Console;
 use super::machine::{GuestError, Machine};
 use super::process::GuestProcess;
 use super::start::{Attachment, Setting, Start, inherit};
-use fsdyno_host::command::die_with_parent;
+use fsdyno_files::programs::die_with_parent;
 use fsdyno_host::guest_processes::NAME;
 use fsdyno_host::journal::{Journal, Kind};
 use fsdyno_host::processes;

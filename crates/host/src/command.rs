@@ -184,7 +184,7 @@ fn attend(
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .process_group(0);
-    die_with_parent(&mut command);
+    programs::die_with_parent(&mut command);
     let started = Instant::now();
     let mut child = match command.spawn() {
         Ok(child) => child,
@@ -280,27 +280,6 @@ pub fn is_step_of_fsdyno() -> bool {
     getppid().is_some_and(|pid| pid.as_raw_nonzero().get() == parent)
         && program("self").is_some()
         && program("self") == program(&parent.to_string())
-}
-
-/// Has the kernel kill the program when the thread that starts it ends: [`run`] waits in it.
-///
-/// All programs of a guest end with its first process. Without a request before its execution, a program
-/// starts in the memory of its parent, whose pages the kernel would have to copy.
-pub fn die_with_parent(command: &mut Command) {
-    let parent = rustix::process::getpid();
-    if parent.is_init() {
-        return;
-    }
-    let in_child = move || {
-        rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
-        // The parent may have died before the line above took effect.
-        if getppid() != Some(parent) {
-            return Err(io::Error::from_raw_os_error(libc::ESRCH));
-        }
-        Ok(())
-    };
-    // SAFETY: between fork and exec the closure makes two system calls and allocates nothing.
-    unsafe { command.pre_exec(in_child) };
 }
 
 /// The two outputs of a program.

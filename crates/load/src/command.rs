@@ -163,24 +163,7 @@ fn command(tool: &ToolRun) -> io::Result<Command> {
         // nothing.
         unsafe { command.pre_exec(become_user) };
     }
-    let parent = rustix::process::getpid();
-    // See `fsdyno_host::command::die_with_parent`.
-    if parent.is_init() {
-        return Ok(command);
-    }
-    // The kernel clears the signal when a process changes its user namespace: this is the last call.
-    let die_with_us = move || {
-        rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
-        // fsdyno may have exited before the signal was requested.
-        if rustix::process::getppid() == Some(parent) {
-            Ok(())
-        } else {
-            Err(io::Error::from_raw_os_error(libc::ESRCH))
-        }
-    };
-    // SAFETY: between fork and exec the closure makes only two system calls; it allocates and locks
-    // nothing.
-    unsafe { command.pre_exec(die_with_us) };
+    programs::die_with_parent(&mut command);
     Ok(command)
 }
 

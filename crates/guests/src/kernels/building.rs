@@ -2,8 +2,9 @@
 
 use crate::start::inherit;
 use fsdyno_files::programs;
+use fsdyno_files::programs::die_with_parent;
 use fsdyno_host::command::{self, CommandError, Limits};
-use fsdyno_host::command::{die_with_parent, end_group, last_lines};
+use fsdyno_host::command::{end_group, last_lines};
 use fsdyno_model::CancelToken;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};

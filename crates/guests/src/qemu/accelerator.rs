@@ -5,7 +5,7 @@ use super::{CONSOLE, machine};
 use crate::console::Console;
 use crate::ended;
 use fsdyno_files::programs;
-use fsdyno_host::command::die_with_parent;
+use fsdyno_files::programs::die_with_parent;
 use fsdyno_host::signals;
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};

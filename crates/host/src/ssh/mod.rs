@@ -9,8 +9,8 @@ mod session;
 pub use parcel::Parcel;
 pub use session::{How, ScriptOutput, Session};
 
-use crate::command::die_with_parent;
 use fsdyno_files::programs;
+use fsdyno_files::programs::die_with_parent;
 use fsdyno_model::Need;
 use std::ffi::{OsStr, OsString};
 use std::io;

@@ -1,9 +1,9 @@
 //! Files sent to another machine: over a connection of their own, whose end is the end of them.
 
 use super::{Ssh, SshError};
-use crate::command::die_with_parent;
 use crate::last_lines::LastLines;
 use fsdyno_files::programs;
+use fsdyno_files::programs::die_with_parent;
 use fsdyno_model::CancelToken;
 use std::fs::File;
 use std::io;

@@ -2,9 +2,9 @@
 //! and both outputs, separated from other output by a random marker.
 
 use super::{Ssh, SshError, quoted};
-use crate::command::die_with_parent;
 use crate::last_lines::LastLines;
 use fsdyno_files::programs;
+use fsdyno_files::programs::die_with_parent;
 use fsdyno_model::{CancelToken, Nanos};
 use std::io::{Read, Write};
 use std::os::unix::process::CommandExt;
