@@ -15,7 +15,12 @@ impl Sample {
             Some(_) => Point::Durable,
             None => Point::Returned,
         };
-        self.kernel.iter().find(|work| work.until == whole)
+        self.kernel_work_until(whole)
+    }
+
+    /// The work of the kernel from the begin of the phase to this point. `None` if it was not counted.
+    pub fn kernel_work_until(&self, point: Point) -> Option<&KernelWork> {
+        self.kernel.iter().find(|work| work.until == point)
     }
 }
 

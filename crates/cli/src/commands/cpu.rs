@@ -244,10 +244,7 @@ fn cells(real: &ResultSet, counted: &ResultSet) -> Vec<Cell> {
     for record in &counted.cells {
         let contender = &counted.run.plan.contenders[record.cell.contender as usize].label;
         for sample in &record.samples {
-            let work = sample
-                .kernel
-                .iter()
-                .find(|work| work.until == Point::Returned);
+            let work = sample.kernel_work_until(Point::Returned);
             let key = (record.cell.contender, sample.label.as_str());
             if let (Some(work), Some(measured_ns)) = (work, shortest.get(&key)) {
                 cells.push(Cell {

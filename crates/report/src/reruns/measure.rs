@@ -10,10 +10,7 @@ impl Measure {
     pub(crate) fn words(self, sample: &Sample) -> Option<String> {
         let data = sample.tally.bytes.0 as f64;
         let device = || sample.device;
-        let returned = || {
-            let mut works = sample.kernel.iter();
-            works.find(|work| work.until == Point::Returned)
-        };
+        let returned = || sample.kernel_work_until(Point::Returned);
         let each = |bytes: Bytes, requests: u64| {
             (requests > 0).then(|| {
                 let each = bytes.0 as f64 / requests as f64 / 1024.0;

@@ -242,7 +242,10 @@ pub fn figures(set: &ResultSet) -> Table {
             if counted {
                 let work = line.sample.and_then(Sample::whole_kernel_work);
                 row.extend(cells(&KERNEL, work));
-                row.extend(cells(&KERNEL, line.sample.and_then(work_until_return)));
+                let work = line
+                    .sample
+                    .and_then(|one| one.kernel_work_until(Point::Returned));
+                row.extend(cells(&KERNEL, work));
                 row.extend(line.parts(processor));
             }
             row.extend(line.disks());
@@ -343,11 +346,6 @@ fn names_until_return<T>(columns: &[Of<T>]) -> impl Iterator<Item = String> {
 fn part_column(part: Part) -> String {
     let words = part.name().replace(',', "").replace(' ', "_");
     format!("part_{words}_ns")
-}
-
-fn work_until_return(sample: &Sample) -> Option<&KernelWork> {
-    let mut work = sample.kernel.iter();
-    work.find(|work| work.until == Point::Returned)
 }
 
 impl Line<'_> {
