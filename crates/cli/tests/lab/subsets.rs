@@ -3,13 +3,13 @@
 //! another directory, and with the program at another path. Without the lab kernel, the test is skipped
 //! by name.
 
-use crate::support::{Home, Printed, have, lab_kernel, printed};
+use crate::support::{Home, Printed, have, lab_kernel, printed, with_arguments_of};
 use fsdyno_datasets::seed::Seed;
 use fsdyno_guests::kernels;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// How many random runs there are, if it is not the default.
@@ -69,15 +69,7 @@ fn run(
 
 /// What that program prints, instead of the one under test.
 fn executed(home: &Home, program: &Path, words: &[String]) -> Printed {
-    let usual = home.command(words);
-    let mut command = Command::new(program);
-    command.args(usual.get_args());
-    for (name, value) in usual.get_envs() {
-        match value {
-            Some(value) => command.env(name, value),
-            None => command.env_remove(name),
-        };
-    }
+    let mut command = with_arguments_of(Command::new(program), &home.command(words));
     printed(&command.output().unwrap())
 }
 
@@ -128,18 +120,24 @@ fn subset(seed: Seed) -> (Vec<&'static str>, u64) {
     (chosen, 1 + seed.part("jobs").below(3))
 }
 
+/// The lab kernel, if it is of this version and the programs are here: kernels of other versions execute
+/// other blocks in another directory.
+fn current_kernel(programs: &[&str], test: &str) -> Option<PathBuf> {
+    let kernel = lab_kernel(test).filter(|_| have(programs, test))?;
+    if kernels::lab().is_ok_and(|one| one.program == kernel && !one.is_current()) {
+        println!("SKIP lab kernel of this version: {test}");
+        return None;
+    }
+    Some(kernel)
+}
+
 #[test]
 fn a_cell_is_the_same_among_any_other_contenders() {
     let test = "a_cell_is_the_same_among_any_other_contenders";
     let programs = ["mkfs.ext4", "mkfs.btrfs", "mkfs.xfs", "mdadm"];
-    let Some(kernel) = lab_kernel(test).filter(|_| have(&programs, test)) else {
+    let Some(kernel) = current_kernel(&programs, test) else {
         return;
     };
-    // Kernels of other versions execute other blocks in another directory.
-    if kernels::lab().is_ok_and(|one| one.program == kernel && !one.is_current()) {
-        println!("SKIP lab kernel of this version: {test}");
-        return;
-    }
     let program = Path::new(env!("CARGO_BIN_EXE_fsdyno"));
     let expected = run(&Home::new(), program, &kernel, (&CONTENDERS, 2));
     assert_eq!(expected.len(), 2 * CONTENDERS.len());
@@ -169,20 +167,16 @@ fn a_cell_is_the_same_among_any_other_contenders() {
                 "{label} in {contenders:?}, {jobs} jobs: {found:#?}"
             );
         }
-        assert_eq!(home.left_in_work(), Vec::<std::path::PathBuf>::new());
+        assert_eq!(home.left_in_work(), Vec::<PathBuf>::new());
     }
 }
 
 #[test]
 fn a_cell_that_fills_the_memory_is_the_same_in_a_larger_program() {
     let test = "a_cell_that_fills_the_memory_is_the_same_in_a_larger_program";
-    let Some(kernel) = lab_kernel(test).filter(|_| have(&["mkfs.btrfs"], test)) else {
+    let Some(kernel) = current_kernel(&["mkfs.btrfs"], test) else {
         return;
     };
-    if kernels::lab().is_ok_and(|one| one.program == kernel && !one.is_current()) {
-        println!("SKIP lab kernel of this version: {test}");
-        return;
-    }
     let home = Home::new();
     let line = "run --disk nvme --fs btrfs --repeats 1 --guest-memory 192M --json";
     let mut words: Vec<String> = line.split(' ').map(str::to_owned).collect();

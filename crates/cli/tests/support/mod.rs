@@ -171,15 +171,21 @@ pub fn interruptible(command: &Command) -> Command {
     let mut interruptible = Command::new("env");
     interruptible
         .arg("--default-signal=INT")
-        .arg(command.get_program());
-    interruptible.args(command.get_args()).stdin(Stdio::null());
+        .arg(command.get_program())
+        .stdin(Stdio::null());
+    with_arguments_of(interruptible, command)
+}
+
+/// A program with the arguments and the environment of another command.
+pub fn with_arguments_of(mut program: Command, command: &Command) -> Command {
+    program.args(command.get_args());
     for (name, value) in command.get_envs() {
         match value {
-            Some(value) => interruptible.env(name, value),
-            None => interruptible.env_remove(name),
+            Some(value) => program.env(name, value),
+            None => program.env_remove(name),
         };
     }
-    interruptible
+    program
 }
 
 pub fn printed(output: &Output) -> Printed {
