@@ -171,32 +171,48 @@ fn a_cell_is_the_same_among_any_other_contenders() {
     }
 }
 
+/// Asserts that this run has the same cells in the program and in a larger one.
+fn in_a_larger_program(home: &Home, kernel: &Path, words: &[&str]) {
+    let (kernel, work) = (kernel.display().to_string(), home.work());
+    let work = work.display().to_string();
+    let places = ["--json", "--guest-kernel", &kernel, "--work-dir", &work];
+    let words: Vec<String> = [words, &places]
+        .concat()
+        .into_iter()
+        .map(str::to_owned)
+        .collect();
+    let program = Path::new(env!("CARGO_BIN_EXE_fsdyno"));
+    let copy = home.path("larger");
+    std::fs::write(&copy, larger(program, 6_000_000)).unwrap();
+    std::fs::set_permissions(&copy, PermissionsExt::from_mode(0o700)).unwrap();
+    let [expected, found] = [program, &copy].map(|program| {
+        let printed = executed(home, program, &words);
+        assert_eq!(printed.code, Some(0), "{}", printed.err);
+        figures(&printed.out)
+    });
+    assert_eq!(expected, found);
+}
+
 #[test]
 fn a_cell_that_fills_the_memory_is_the_same_in_a_larger_program() {
     let test = "a_cell_that_fills_the_memory_is_the_same_in_a_larger_program";
     let Some(kernel) = current_kernel(&["mkfs.btrfs"], test) else {
         return;
     };
-    let home = Home::new();
-    let line = "run --disk nvme --fs btrfs --repeats 1 --guest-memory 192M --json";
-    let mut words: Vec<String> = line.split(' ').map(str::to_owned).collect();
-    let places = [
-        kernel.display().to_string(),
-        home.work().display().to_string(),
-    ];
-    for (option, place) in ["--guest-kernel", "--work-dir"].into_iter().zip(places) {
-        words.extend([option.to_owned(), place]);
-    }
+    let line = "run --disk nvme --fs btrfs --repeats 1 --guest-memory 192M --exec";
     let work = "dd if=/dev/zero of=f bs=1M count=200 conv=fsync; cat f >g; sync";
-    words.extend(["--exec".to_owned(), work.to_owned()]);
-    let program = Path::new(env!("CARGO_BIN_EXE_fsdyno"));
-    let copy = home.path("larger");
-    std::fs::write(&copy, larger(program, 6_000_000)).unwrap();
-    std::fs::set_permissions(&copy, PermissionsExt::from_mode(0o700)).unwrap();
-    let [expected, found] = [program, &copy].map(|program| {
-        let printed = executed(&home, program, &words);
-        assert_eq!(printed.code, Some(0), "{}", printed.err);
-        figures(&printed.out)
-    });
-    assert_eq!(expected, found);
+    let words: Vec<&str> = line.split(' ').chain([work]).collect();
+    in_a_larger_program(&Home::new(), &kernel, &words);
+}
+
+/// The kernel maps stacks of threads, and notes the most memory of the process, where it is counted.
+#[test]
+fn cells_with_threads_are_the_same_in_a_larger_program() {
+    let test = "cells_with_threads_are_the_same_in_a_larger_program";
+    let Some(kernel) = current_kernel(&["mkfs.xfs"], test) else {
+        return;
+    };
+    let line = "run containers --scale 0.1 --disk nvme --fs xfs --repeats 6";
+    let words: Vec<&str> = line.split(' ').collect();
+    in_a_larger_program(&Home::new(), &kernel, &words);
 }

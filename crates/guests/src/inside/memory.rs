@@ -29,6 +29,9 @@ const DROP_CACHES: &str = "/proc/sys/vm/drop_caches";
 /// Free blocks of memory by kind of use and size. The size doubles from column to column.
 const FREE_BLOCKS: &str = "/proc/pagetypeinfo";
 
+/// Where a 5 makes the most memory that this process ever had what it has now.
+const CLEAR_REFERENCES: &str = "/proc/self/clear_refs";
+
 const PAGE: usize = 4096;
 
 /// How much memory is taken at a time where at most one block of the largest size is to be divided.
@@ -49,11 +52,19 @@ const DIRTY: [(&str, u64); 2] = [
 ];
 
 /// A part of the memory of a process.
+#[derive(Clone, Copy)]
 struct Part {
     begin: usize,
     end: usize,
     access: MprotectFlags,
-    of_file: bool,
+    /// The inode of its file; 0 without one.
+    file: u64,
+}
+
+impl Part {
+    fn is_written(&self) -> bool {
+        self.access.contains(MprotectFlags::WRITE)
+    }
 }
 
 /// Gives the process copies of its program and libraries, so that no page of their files remains in memory.
@@ -90,6 +101,8 @@ pub fn settle() -> Result<(), GuestInitError> {
     let free = (memory / 8 * 7).min(unused);
     if settles() {
         touch_writable().map_err(GuestInitError::at("touch its memory"))?;
+        // When memory is given back, the kernel notes a new maximum. That of the copies depends on the build.
+        fs::write(CLEAR_REFERENCES, "5").map_err(GuestInitError::at("forget its most memory"))?;
         drop_caches()?;
         // Whole blocks alone, and all of them.
         keep_free(u64::MAX >> 1)?;
@@ -106,7 +119,7 @@ pub fn settle() -> Result<(), GuestInitError> {
 /// Gives all memory that the process may write pages of its own.
 fn touch_writable() -> io::Result<()> {
     for part in parts(&fs::read_to_string("/proc/self/maps")?) {
-        if part.access.contains(MprotectFlags::WRITE) {
+        if part.is_written() {
             // SAFETY: the part is mapped. It keeps its content.
             unsafe {
                 mm::madvise(
@@ -165,21 +178,41 @@ fn movable_blocks(text: &str) -> Option<(u64, u64)> {
 /// Replaces all pages of files in this process by copies.
 fn own_pages() -> io::Result<()> {
     let memory = File::open("/proc/self/mem")?;
-    for part in parts(&fs::read_to_string("/proc/self/maps")?) {
-        if part.of_file && !part.access.contains(MprotectFlags::WRITE) {
-            replace(&part, &memory)?;
-        }
+    for part in to_copy(&parts(&fs::read_to_string("/proc/self/maps")?)) {
+        replace(&part, &memory)?;
     }
     touch_writable()
 }
 
-/// Replaces a part that nobody writes.
+/// What nobody writes, and the variables of the program: those of its file, and those after them that begin
+/// as zero, as one part. Only some builds have pages of the latter alone, and the kernel searches the
+/// parts of a process whenever it maps one.
+fn to_copy(parts: &[Part]) -> Vec<Part> {
+    let program = parts.first().map_or(0, |first| first.file);
+    let mut rest = parts.iter().peekable();
+    let mut all = Vec::new();
+    while let Some(part) = rest.next() {
+        let mut part = *part;
+        if part.file == 0 || (part.is_written() && part.file != program) {
+            continue;
+        }
+        if part.is_written() {
+            let adjoins = |next: &&Part| next.begin == part.end && next.file == 0;
+            part.end = rest.next_if(adjoins).map_or(part.end, |zero| zero.end);
+        }
+        all.push(part);
+    }
+    all
+}
+
+/// Replaces a part. What this writes is on the stack.
 fn replace(part: &Part, memory: &File) -> io::Result<()> {
     let length = part.end - part.begin;
     let access = ProtFlags::READ | ProtFlags::WRITE;
     let flags = MapFlags::PRIVATE | MapFlags::POPULATE;
     // SAFETY: the copy is a new mapping, whose slice ends before it takes the place of the part. The
-    // part has the same content and access before and after that.
+    // part has the same content and access before and after that: one thread runs, and until then it
+    // writes no variable of the program.
     unsafe {
         let copy = mm::mmap_anonymous(COPIES as *mut c_void, length, access, flags)?;
         let bytes = std::slice::from_raw_parts_mut(copy.cast::<u8>(), length);
@@ -213,7 +246,7 @@ fn parts(maps: &str) -> Vec<Part> {
             begin: address(begin)?,
             end: address(end)?,
             access,
-            of_file: inode != "0",
+            file: inode.parse().ok()?,
         })
     };
     maps.lines().filter_map(part).collect()
@@ -222,6 +255,7 @@ fn parts(maps: &str) -> Vec<Part> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::atomic::{AtomicU32, Ordering};
 
     #[test]
     fn a_process_runs_on_in_copies_of_its_pages() {
@@ -229,14 +263,17 @@ mod tests {
         // SAFETY: the child makes system calls, allocates, and ends.
         let child = unsafe { libc::fork() };
         if child == 0 {
-            let readonly = || {
+            static COUNTED: AtomicU32 = AtomicU32::new(0);
+            let of_files = || {
                 let all = parts(&fs::read_to_string("/proc/self/maps").unwrap_or_default());
-                let readonly =
-                    |one: &&Part| one.of_file && !one.access.contains(MprotectFlags::WRITE);
-                all.iter().filter(readonly).count()
+                to_copy(&all).len()
             };
-            let copied = readonly() > 2 && own_pages().is_ok();
-            let done = copied && readonly() == 0 && "a text".to_uppercase() == "A TEXT";
+            COUNTED.store(7, Ordering::Relaxed);
+            let copied = of_files() > 2 && own_pages().is_ok();
+            let done = copied
+                && of_files() == 0
+                && COUNTED.fetch_add(1, Ordering::Relaxed) == 7
+                && "a text".to_uppercase() == "A TEXT";
             // SAFETY: it only ends the process.
             unsafe { libc::_exit(i32::from(!done)) };
         }
@@ -259,6 +296,28 @@ Node    0, zone  Movable, type      Movable      0      0      0
     }
 
     #[test]
+    fn variables_of_a_program_are_one_part_whether_or_not_those_of_zero_have_pages() {
+        let program = "\
+1000-2000 r-xp 00000000 00:1f 42 /program
+2000-3000 rw-p 00001000 00:1f 42 /program
+";
+        let rest = "\
+9000-a000 rw-p 00000000 00:00 0 [heap]
+b000-c000 r--p 00000000 00:1f 7 /library
+c000-d000 rw-p 00001000 00:1f 7 /library
+d000-e000 rw-p 00000000 00:00 0
+";
+        let copied = |zero: &str| -> Vec<_> {
+            let all = to_copy(&parts(&format!("{program}{zero}{rest}")));
+            all.iter().map(|one| (one.begin, one.end)).collect()
+        };
+        let (code, library) = ((0x1000, 0x2000), (0xb000, 0xc000));
+        assert_eq!(copied(""), [code, (0x2000, 0x3000), library]);
+        let zero = "3000-5000 rw-p 00000000 00:00 0\n";
+        assert_eq!(copied(zero), [code, (0x2000, 0x5000), library]);
+    }
+
+    #[test]
     fn parts_have_their_access_and_unreadable_ones_are_left_out() {
         let maps = "\
 55d0a0000000-55d0a0002000 r-xp 00001000 00:1f 42                         /run/a program
@@ -268,7 +327,7 @@ Node    0, zone  Movable, type      Movable      0      0      0
         let found = parts(maps);
         let found: Vec<_> = found
             .iter()
-            .map(|one| (one.begin, one.end, one.access, one.of_file))
+            .map(|one| (one.begin, one.end, one.access, one.file))
             .collect();
         let (read, write, run) = (
             MprotectFlags::READ,
@@ -276,9 +335,9 @@ Node    0, zone  Movable, type      Movable      0      0      0
             MprotectFlags::EXEC,
         );
         let expected = [
-            (0x55d0_a000_0000, 0x55d0_a000_2000, read | run, true),
-            (0x55d0_a000_3000, 0x55d0_a000_4000, read | write, true),
-            (0x55d0_a000_5000, 0x55d0_a002_6000, read | write, false),
+            (0x55d0_a000_0000, 0x55d0_a000_2000, read | run, 42),
+            (0x55d0_a000_3000, 0x55d0_a000_4000, read | write, 42),
+            (0x55d0_a000_5000, 0x55d0_a002_6000, read | write, 0),
         ];
         assert_eq!(found, expected);
     }
