@@ -132,7 +132,8 @@ impl PowerLosses {
         let saves = match self.broken_saves {
             0 => String::new(),
             n => format!(
-                "; saves by rename without fsync left neither the old nor the new file in {n}"
+                "; saves by rename without fsync left neither the old nor the new file in {n} of {}",
+                self.power_cuts
             ),
         };
         format!(
