@@ -512,6 +512,10 @@ const ALL: &[Examples] = &[
                 "lose full --fs ext4,xfs,btrfs",
                 "fill the disks, and see what can still be done",
             ),
+            (
+                "lose quota --fs ext4,xfs,f2fs",
+                "fill the quota of a user, and see what he can still do",
+            ),
         ],
     ),
     (

@@ -35,6 +35,7 @@ pub mod place;
 pub mod pools;
 pub mod probe;
 pub mod processes;
+pub mod quota;
 pub mod removal;
 pub mod signals;
 pub mod space;

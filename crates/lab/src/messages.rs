@@ -4,7 +4,7 @@
 use crate::missing::Missing;
 use fsdyno_crash::TimedProgram;
 use fsdyno_model::{
-    Cell, CellRecord, Contender, Event, FullDisk, Mark, Nanos, Plan, Recovery, WorkLoss,
+    Bytes, Cell, CellRecord, Contender, Event, FullDisk, Mark, Nanos, Plan, Recovery, WorkLoss,
 };
 use serde::{Deserialize, Serialize};
 
@@ -40,6 +40,9 @@ pub enum Task {
         /// The contender; the disks of the guest are its devices.
         contender: Box<Contender>,
         seed: u64,
+        /// The quota of the user; none if the disks are filled.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        quota: Option<Bytes>,
     },
     /// Perform programs and recover crash states of the contender, by commands over the second disk.
     Explore {

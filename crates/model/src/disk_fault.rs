@@ -286,13 +286,16 @@ pub struct FaultTest {
     pub full: Vec<FullDisk>,
 }
 
-/// The disks of tests that fill them.
+/// The disks of tests that fill them, or the quota of a user.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Filling {
     /// The size of each disk.
     pub size: Bytes,
     /// The model disk.
     pub disk: ModelDisk,
+    /// The quota of the user who fills it; none if the disks are filled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quota: Option<Bytes>,
 }
 
 /// Tests of some contenders with faulty or full disks (`fsdyno lose`).
@@ -361,6 +364,12 @@ impl FaultTestsInfo {
             text += &serde_json::to_string(kinds).unwrap_or_default();
         }
         short_hash(&text)
+    }
+
+    /// Whether quotas of users are filled.
+    pub fn fills_quotas(&self) -> bool {
+        let filling = self.filling.as_ref();
+        filling.is_some_and(|one| one.quota.is_some())
     }
 
     /// The position of a test; none if its contender is not one of them.

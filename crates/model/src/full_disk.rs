@@ -90,7 +90,8 @@ pub struct FillSpeed {
 /// What saving small files takes while a share of the space is used.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct FillLevel {
-    /// Per cent of what was available when it was new, by statvfs: one of [`FullDisk::LEVELS`].
+    /// Per cent of what was available when it was new, or of the quota, by statvfs: one of
+    /// [`FullDisk::LEVELS`].
     pub percent: u32,
     /// The name of the first error; none if all were saved.
     pub error: Option<String>,
@@ -99,12 +100,46 @@ pub struct FillLevel {
     pub ns: Nanos,
 }
 
-/// The life of a file system that an ordinary user fills, uses, and empties.
+/// What a quota is charged with, and what the files of its user have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+pub struct Accounting {
+    /// The space with which the quota is charged.
+    pub charged: Bytes,
+    /// The space of the files.
+    pub used: Bytes,
+    /// The files and directories with which the quota is charged.
+    pub charged_files: u64,
+    /// The files and directories.
+    pub used_files: u64,
+}
+
+impl Accounting {
+    /// Whether the quota is charged with what there is.
+    pub fn is_right(&self) -> bool {
+        (self.charged, self.charged_files) == (self.used, self.used_files)
+    }
+}
+
+/// A quota that was used, before and after its file system stopped without a sync.
+#[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+pub struct QuotaUse {
+    /// The accounting before; none if the kernel did not report it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<Accounting>,
+    /// The accounting after the recovery; none if the kernel did not report it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<Accounting>,
+    /// The error of a user who then wrote more than the quota; none if there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused_with: Option<String>,
+}
+
+/// The life of a file system, or of a quota, that an ordinary user fills, uses, and empties.
 #[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct FullDisk {
     /// The seed of sizes, contents and places.
     pub seed: u64,
-    /// The size of all disks.
+    /// The size of all disks, or the quota.
     pub capacity: Bytes,
     /// What a user could write when it was new (statvfs).
     pub available: Bytes,
@@ -139,6 +174,9 @@ pub struct FullDisk {
     pub lost_first: Option<String>,
     /// The files that are damaged or gone after an error of a later sync.
     pub unsynced: u64,
+    /// The quota after its use; none if the disks were filled, or that could not be tested.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quota: Option<QuotaUse>,
     /// Whether the checker found nothing; none if there is none, or it did not run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clean: Option<bool>,

@@ -81,7 +81,9 @@ pub use exploration::{
 };
 pub use figure_lines::FigureLine;
 pub use figures::{FigureDefinition, FigureName, NoFigure, Reading, Source};
-pub use full_disk::{ActionOutcome, FillLevel, FillSpeed, FullAction, FullDisk};
+pub use full_disk::{
+    Accounting, ActionOutcome, FillLevel, FillSpeed, FullAction, FullDisk, QuotaUse,
+};
 pub use hardware::HardwareEvent;
 pub use kernel_work::{KernelWork, ModelCpu, ThreadWork};
 pub use lab::{GuestSize, KernelChoice, LabChoice, NoLab};

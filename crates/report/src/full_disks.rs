@@ -1,14 +1,18 @@
-//! Full disks: what a user could still do there, and what was lost, as an answer in sentences and a
-//! table with a column for each contender.
+//! Full disks, and quotas of users that are reached: what a user could still do there, and what was
+//! lost, as an answer in sentences and a table with a column for each contender.
 
 use crate::disk_faults;
 use crate::document::{
     Block, Cell, Column, Document, Filter, Label, Overflow, Row, Section, Table,
 };
 use crate::terms;
-use fsdyno_model::{ActionOutcome, Bytes, FaultTest, FaultTests, Filling, FullAction, FullDisk};
+use fsdyno_model::{
+    Accounting, ActionOutcome, Bytes, FaultTest, FaultTests, Filling, FullAction, FullDisk,
+    QuotaUse,
+};
 use fsdyno_stats::median;
-use std::collections::BTreeMap;
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The label of a row, and its word for one life.
 type Property<'a> = (&'a str, Box<dyn Fn(&FullDisk) -> String + 'a>);
@@ -19,27 +23,42 @@ const SLOWER: [(u32, &str); 3] = [(90, "from 90 %"), (95, "from 95 %"), (99, "la
 /// The levels at which small files are saved.
 const SAVES: [(u32, &str); 2] = [(95, "saves at 95 %"), (99, "saves at 99 %")];
 
+/// The rows of the accounting of quotas.
+const QUOTA: [&str; 3] = ["charge", "charge after a stop", "limit after a stop"];
+
+const LEGEND_OF_QUOTAS: &str = " Charge: the space and files that the quota is charged with, against \
+                                those of the files; after a stop: the file system stopped without a \
+                                sync (FS_IOC_SHUTDOWN) during changes at the quota, some with fsync, and \
+                                was mounted again; limit: the error of more than the quota then.";
+
 pub fn document(tests: &FaultTests, filling: &Filling) -> Document {
     let names: Vec<String> = tests.tests.iter().map(name).collect();
     let columns = names.iter().map(|name| Column {
         is_text: true,
         ..Column::new(Label::contender(name.clone()))
     });
+    let (title, name) = match filling.quota {
+        None => ("Full disks", "full disk"),
+        Some(_) => ("Quotas", "quota"),
+    };
     let table = Table {
         overflow: Overflow::Split,
         ..Table::new(
-            "Full disks",
-            "full disk",
+            title,
+            name,
             columns.collect::<Vec<_>>(),
-            rows(tests),
+            rows(tests, filling),
         )
     };
-    let legend = "stored: files when no further one of 4 KiB could be stored; said to be free: by \
-                  statvfs (df) then, for users; from 90 and 95 %, last 1 %: time for a byte \
-                  there against that in the first half. Saves: time of 16 saves by rename with that share \
-                  of the space used, against that when new. Each action is followed by fsync. Room after deleting: with this share of \
-                  the files deleted, half of it could be written again. Save in place truncates the \
-                  file first: `gone` means that its old content is lost.";
+    let mut legend = "stored: files when no further one of 4 KiB could be stored; said to be free: by \
+                      statvfs (df) then, for users; from 90 and 95 %, last 1 %: time for a byte \
+                      there against that in the first half. Saves: time of 16 saves by rename with that share \
+                      of the space used, against that when new. Each action is followed by fsync. Room after deleting: with this share of \
+                      the files deleted, half of it could be written again. Save in place truncates the \
+                      file first: `gone` means that its old content is lost.".to_owned();
+    if filling.quota.is_some() {
+        legend.push_str(LEGEND_OF_QUOTAS);
+    }
     let mut blocks = vec![Block::Table(table), Block::Legend(legend.into())];
     let details = details(tests);
     if !details.is_empty() {
@@ -50,9 +69,16 @@ pub fn document(tests: &FaultTests, filling: &Filling) -> Document {
         blocks.push(section.into());
     }
     blocks.extend(disk_faults::untested(tests));
+    let (quota, untested) = match filling.quota {
+        None => (String::new(), "Other sizes, options"),
+        Some(quota) => (
+            format!(", quotas of {quota} of space for a user"),
+            "Soft limits, limits of files, groups and projects, other sizes, options",
+        ),
+    };
     let scope = format!(
-        "{}; disks of {} ({}), {} from seed {} on, with files of 1 KiB to 1 MiB that cannot be \
-         compressed, of an ordinary user. Other sizes, options and kernels were not tested.",
+        "{}; disks of {} ({}){quota}, {} from seed {} on, with files of 1 KiB to 1 MiB that cannot be \
+         compressed, of an ordinary user. {untested} and kernels were not tested.",
         terms::printable(tests.tests.first().map_or("", |one| &*one.guest)),
         filling.size,
         terms::printable(&filling.disk.profile),
@@ -60,11 +86,15 @@ pub fn document(tests: &FaultTests, filling: &Filling) -> Document {
         tests.info.seed,
     );
     blocks.push(Block::Paragraph(scope.into()));
+    let title = match filling.quota {
+        None => "fsdyno: full disks, and what can be done there",
+        Some(_) => "fsdyno: quotas, and what can be done at them",
+    };
     Document {
-        lead: lead(tests).into_iter().map(Into::into).collect(),
+        lead: lead(tests, filling).into_iter().map(Into::into).collect(),
         filters: Filter::of_contenders(names),
         blocks,
-        ..Document::new("fsdyno: full disks, and what can be done there")
+        ..Document::new(title)
     }
 }
 
@@ -96,16 +126,25 @@ fn fails(action: FullAction) -> impl Fn(&FullDisk) -> bool {
     move |life| life.outcome(action).is_some_and(|one| one.error.is_some())
 }
 
+/// Appends a sentence with the contenders of which some life has a property; whether there is none.
+fn say(
+    sentences: &mut Vec<String>,
+    tests: &FaultTests,
+    counts: impl Fn(&FullDisk) -> bool,
+    text: &str,
+) -> bool {
+    let named = with(tests, counts);
+    if !named.is_empty() {
+        sentences.push(format!("{text}: {}.", terms::list(&named)));
+    }
+    named.is_empty()
+}
+
 /// The answer: what is lost, whether the user can make room, and what no longer works.
-fn lead(tests: &FaultTests) -> Vec<String> {
+fn lead(tests: &FaultTests, filling: &Filling) -> Vec<String> {
     let mut sentences = Vec::new();
-    let mut say = |counts: &dyn Fn(&FullDisk) -> bool, text: &str| {
-        let named = with(tests, counts);
-        if !named.is_empty() {
-            sentences.push(format!("{text}: {}.", terms::list(&named)));
-        }
-        named.is_empty()
-    };
+    let mut say =
+        |counts: &dyn Fn(&FullDisk) -> bool, text: &str| say(&mut sentences, tests, counts, text);
     let kept = say(
         &|life| life.lost > 0,
         "Files that were synced are damaged or gone",
@@ -142,10 +181,16 @@ fn lead(tests: &FaultTests) -> Vec<String> {
         &gone,
         "A program that truncates a file to save it loses its content",
     );
-    say(
-        &fails(FullAction::Overwrite),
-        "A database cannot overwrite its own blocks",
-    );
+    let (place, whole) = if filling.quota.is_none() {
+        say(
+            &fails(FullAction::Overwrite),
+            "A database cannot overwrite its own blocks",
+        );
+        ("on full disks", "the size of the disks")
+    } else {
+        add_quotas(&mut sentences, tests);
+        ("at a quota", "the quota")
+    };
     let mut all = tests.tests.iter().flat_map(|test| &test.full);
     if kept && !tests.tests.is_empty() && all.all(FullDisk::is_verified) {
         let room = if deletes && returns {
@@ -154,7 +199,7 @@ fn lead(tests: &FaultTests) -> Vec<String> {
             ""
         };
         let lives = lives(tests);
-        let first = format!("In {lives} of each on full disks, no synced file was lost{room}.");
+        let first = format!("In {lives} of each {place}, no synced file was lost{room}.");
         sentences.insert(0, first);
     }
     let mut stored: Vec<(f64, String)> = tests
@@ -165,12 +210,90 @@ fn lead(tests: &FaultTests) -> Vec<String> {
     stored.sort_by(|one, other| other.0.total_cmp(&one.0));
     if let [(most, best), .., (least, worst)] = &*stored {
         sentences.push(format!(
-            "Of the size of the disks, {best} stored {}, and {worst} {}.",
+            "Of {whole}, {best} stored {}, and {worst} {}.",
             terms::percent(*most / 100.0),
             terms::percent(*least / 100.0)
         ));
     }
     sentences
+}
+
+/// Appends what users can do at a quota, and whether it is right after a stop.
+fn add_quotas(sentences: &mut Vec<String>, tests: &FaultTests) {
+    let all = tests.tests.iter().flat_map(|test| &test.full);
+    let errors: BTreeSet<&str> = all.map(|life| &*life.refused_with).collect();
+    let errors: Vec<String> = errors
+        .into_iter()
+        .filter(|error| !error.is_empty())
+        .map(terms::printable)
+        .collect();
+    let fails = FullAction::ALL.map(|action| (action, with(tests, fails(action))));
+    let failing = fails.iter().filter(|(_, named)| !named.is_empty());
+    let failing: Vec<String> = failing
+        .map(|(action, named)| format!("{action} ({})", terms::list(named)))
+        .collect();
+    let works = fails.iter().filter(|(_, named)| named.is_empty());
+    let works: Vec<String> = works.map(|(action, _)| action.to_string()).collect();
+    if !errors.is_empty() && !works.is_empty() {
+        sentences.push(format!(
+            "At the quota, programs get {}. These actions still succeed everywhere: {}.",
+            terms::joined(&errors, "or"),
+            terms::list(&works)
+        ));
+    }
+    if !failing.is_empty() {
+        sentences.push(format!("These fail: {}.", failing.join("; ")));
+    }
+    let used = |life: &FullDisk, counts: fn(&QuotaUse) -> bool| {
+        life.is_verified() && life.quota.as_ref().is_some_and(counts)
+    };
+    let mut wrong = |counts: fn(&QuotaUse) -> bool, text: &str| {
+        say(sentences, tests, |life| used(life, counts), text)
+    };
+    let right = [
+        wrong(
+            |used| !is_right(used.before),
+            "The quota is charged with other space or files than there are",
+        ),
+        wrong(
+            |used| !is_right(used.after),
+            "After the file system stopped without a sync, the quota is charged wrongly",
+        ),
+        wrong(
+            |used| used.refused_with.is_none(),
+            "After the file system stopped without a sync, more than the quota can be stored",
+        ),
+    ];
+    let mut all = tests.tests.iter().flat_map(|test| &test.full);
+    if right == [true; 3] && all.all(|life| used(life, |_| true)) {
+        sentences.push(
+            "After a stop without a sync, quotas are charged with what the files use, and enforced."
+                .to_owned(),
+        );
+    }
+    say(
+        sentences,
+        tests,
+        is_exceeded,
+        "After such a stop, users can have more than their quota",
+    );
+    say(
+        sentences,
+        tests,
+        |life| life.said_available.0 > life.capacity.0.saturating_sub(life.stored.0),
+        "`df` does not know the quota, and says that there is more room",
+    );
+}
+
+/// A right accounting, or what is wrong.
+fn is_right(accounting: Option<Accounting>) -> bool {
+    accounting.is_some_and(|one| one.is_right())
+}
+
+/// Whether files that were deleted without a sync, or new ones, exceed the quota after the recovery.
+fn is_exceeded(life: &FullDisk) -> bool {
+    let after = life.quota.as_ref().and_then(|used| used.after);
+    after.is_some_and(|after| after.charged > life.capacity)
 }
 
 /// The median share of the disks, per cent.
@@ -182,20 +305,20 @@ fn share(test: &FaultTest, of: impl Fn(&FullDisk) -> Option<Bytes>) -> Option<f6
     median(&shares.collect::<Vec<f64>>())
 }
 
-fn rows(tests: &FaultTests) -> Vec<Row> {
+fn rows(tests: &FaultTests, filling: &Filling) -> Vec<Row> {
     let row = |label: String, cell: &dyn Fn(&FaultTest) -> Cell| {
         Row::new(label, tests.tests.iter().map(cell).collect())
     };
+    let row_of_space = |label: &str, of: fn(&FullDisk) -> Option<Bytes>| {
+        row(label.to_owned(), &|test| {
+            Cell::known(share(test, of), Cell::Percent)
+        })
+    };
+    let new = row_of_space("free when new", |life| Some(life.available));
+    let emptied = row_of_space("free when emptied", |life| life.emptied);
     let mut rows = vec![
-        row("free when new".to_owned(), &|test| {
-            Cell::known(share(test, |life| Some(life.available)), Cell::Percent)
-        }),
-        row("stored".to_owned(), &|test| {
-            Cell::known(share(test, |life| Some(life.stored)), Cell::Percent)
-        }),
-        row("said to be free".to_owned(), &|test| {
-            Cell::known(share(test, |life| Some(life.said_available)), Cell::Percent)
-        }),
+        row_of_space("stored", |life| Some(life.stored)),
+        row_of_space("said to be free", |life| Some(life.said_available)),
     ];
     for (from, label) in SLOWER {
         rows.push(row(label.to_owned(), &|test| {
@@ -207,6 +330,17 @@ fn rows(tests: &FaultTests) -> Vec<Row> {
     for (percent, label) in SAVES {
         rows.push(row(label.to_owned(), &|test| saves(test, percent)));
     }
+    let words = words(filling).into_iter();
+    rows.extend(words.map(|(label, word)| row(label.to_owned(), &|test| counted(test, &word))));
+    if filling.quota.is_none() {
+        rows.insert(0, new);
+        rows.push(emptied);
+    }
+    rows
+}
+
+/// The rows that have words.
+fn words<'a>(filling: &Filling) -> Vec<Property<'a>> {
     let mut words: Vec<Property<'_>> = vec![
         (
             "refused by",
@@ -231,6 +365,18 @@ fn rows(tests: &FaultTests) -> Vec<Row> {
         ));
     }
     words.push(("room after deleting", Box::new(room)));
+    if filling.quota.is_some() {
+        let [charged, recharged, enforced] = QUOTA;
+        words.push((
+            charged,
+            Box::new(|life| of_quota(life, |used| charge(used.before, None))),
+        ));
+        words.push((
+            recharged,
+            Box::new(|life| of_quota(life, |used| charge(used.after, Some(life.capacity)))),
+        ));
+        words.push((enforced, Box::new(|life| of_quota(life, limit))));
+    }
     words.push(("synced files lost", Box::new(|life| lost(life, life.lost))));
     words.push((
         "unsynced files lost",
@@ -245,15 +391,44 @@ fn rows(tests: &FaultTests) -> Vec<Row> {
             word.to_owned()
         }),
     ));
-    rows.extend(
-        words
-            .into_iter()
-            .map(|(label, word)| row(label.to_owned(), &|test| counted(test, &word))),
-    );
-    rows.push(row("free when emptied".to_owned(), &|test| {
-        Cell::known(share(test, |life| life.emptied), Cell::Percent)
-    }));
-    rows
+    words
+}
+
+/// A word for the quota after its use; empty if the file system could not be mounted then.
+fn of_quota(life: &FullDisk, word: impl Fn(&QuotaUse) -> String) -> String {
+    let used = life.quota.as_ref().filter(|_| life.is_verified());
+    used.map_or_else(String::new, word)
+}
+
+/// `right`, `right, over quota`, `+4 KiB`, `-1 file`, `NOT KEPT`.
+fn charge(accounting: Option<Accounting>, quota: Option<Bytes>) -> String {
+    let Some(one) = accounting else {
+        return "NOT KEPT".to_owned();
+    };
+    let signed = |charged: u64, there: u64, show: &dyn Fn(u64) -> String| match charged.cmp(&there)
+    {
+        Ordering::Less => Some(format!("-{}", show(there - charged))),
+        Ordering::Equal => None,
+        Ordering::Greater => Some(format!("+{}", show(charged - there))),
+    };
+    let space = signed(one.charged.0, one.used.0, &|bytes| Bytes(bytes).to_string());
+    let files = signed(one.charged_files, one.used_files, &|files| {
+        terms::count(usize::try_from(files).unwrap_or(usize::MAX), "file")
+    });
+    let wrong: Vec<String> = space.into_iter().chain(files).collect();
+    let exceeds = quota.is_some_and(|quota| one.charged > quota);
+    let over = if exceeds { ", over quota" } else { "" };
+    if wrong.is_empty() {
+        format!("right{over}")
+    } else {
+        format!("{}{over}", wrong.join(", "))
+    }
+}
+
+fn limit(used: &QuotaUse) -> String {
+    used.refused_with
+        .clone()
+        .unwrap_or_else(|| "NONE".to_owned())
 }
 
 /// `1.2x`.
@@ -349,7 +524,8 @@ fn details(tests: &FaultTests) -> Vec<String> {
 }
 
 /// Every life, for CSV.
-pub fn figures(tests: &FaultTests) -> Table {
+pub fn figures(tests: &FaultTests, filling: &Filling) -> Table {
+    let has_quota = filling.quota.is_some();
     let words = ["refused by", "room after deleting", "checker", "first lost"];
     let columns = [
         "seed",
@@ -365,6 +541,7 @@ pub fn figures(tests: &FaultTests) -> Table {
     ]
     .into_iter()
     .chain(FullAction::ALL.map(FullAction::name))
+    .chain(QUOTA.into_iter().filter(|_| has_quota))
     .chain([
         "synced files lost",
         "unsynced files lost",
@@ -392,6 +569,17 @@ pub fn figures(tests: &FaultTests) -> Table {
             FullAction::ALL
                 .map(|action| Cell::known(life.outcome(action), |one| Cell::Text(outcome(one)))),
         );
+        if has_quota {
+            let used = life.quota.as_ref();
+            let words = used.map(|used| {
+                [
+                    charge(used.before, None),
+                    charge(used.after, None),
+                    limit(used),
+                ]
+            });
+            cells.extend(words.unwrap_or_default().map(Cell::Text));
+        }
         cells.extend([life.lost, life.unsynced].map(Cell::Count));
         cells.push(Cell::known(life.emptied, Cell::Size));
         let complaint = life.complaint.as_deref().unwrap_or_default();

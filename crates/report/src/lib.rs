@@ -381,7 +381,7 @@ pub fn render_disk_faults(tests: &FaultTests, format: Format, options: &Options)
         Some(filling) => Report {
             what: "the full disks",
             document: &move || full_disks::document(tests, filling),
-            figures: &|| full_disks::figures(tests),
+            figures: &|| full_disks::figures(tests, filling),
         },
     };
     formats::render(&report, tests, format, options)

@@ -22,8 +22,10 @@ pub struct FaultTestsSummary {
     pub tested: u64,
     /// Faults of all tested contenders.
     pub faults: u64,
-    /// Lives on full disks of all tested contenders.
+    /// Lives on full disks, or at quotas, of all tested contenders.
     pub full: u64,
+    /// Whether they are at quotas.
+    pub of_quotas: bool,
 }
 
 impl Store {
@@ -56,7 +58,8 @@ impl Store {
                 (SELECT json_group_array(value ->> '$.label')
                     FROM json_each(record.document, '$.contenders')),
                 count(part.key), coalesce(sum(json_array_length(part.document, '$.faults')), 0),
-                coalesce(sum(json_array_length(part.document, '$.full')), 0)
+                coalesce(sum(json_array_length(part.document, '$.full')), 0),
+                record.document ->> '$.filling.quota' IS NOT NULL
             FROM record LEFT JOIN part ON part.record = id
             WHERE kind = 'fault-tests'
             GROUP BY id
@@ -71,6 +74,7 @@ impl Store {
                 tested: fields.number()?,
                 faults: fields.number()?,
                 full: fields.number()?,
+                of_quotas: fields.take()?,
             })
         })
         .map_err(fault(

@@ -488,7 +488,7 @@ static SOURCES: [Source; 22] = [
     ),
     source(
         "full_disk",
-        "The life of one contender on full disks.",
+        "The life of one contender on full disks, or at a quota.",
         Rows::OfParts("fault-tests", "full"),
         &OF_TESTS,
         || schema_for!(FullDisk),

@@ -236,11 +236,13 @@ fn programs(exploration: &ExplorationSummary) -> String {
     }
 }
 
-/// `2/3 contenders 620 faults`, `2/3 contenders 6 full disks`.
+/// `2/3 contenders 620 faults`, `2/3 contenders 6 full disks`, `2/3 contenders 6 quotas`.
 fn faults(tests: &FaultTestsSummary) -> String {
     let contenders = format!("{}/{} contenders", tests.tested, tests.contenders.len());
     match tests.full {
         0 => format!("{contenders} {} faults", tests.faults),
+        1 if tests.of_quotas => format!("{contenders} 1 quota"),
+        full if tests.of_quotas => format!("{contenders} {full} quotas"),
         1 => format!("{contenders} 1 full disk"),
         full => format!("{contenders} {full} full disks"),
     }

@@ -276,6 +276,47 @@ fn on_a_full_disk_no_synced_file_is_lost_and_deleting_makes_room() {
 }
 
 #[test]
+fn at_a_quota_nothing_is_lost_and_its_charge_is_right_after_a_stop() {
+    let name = "at_a_quota_nothing_is_lost_and_its_charge_is_right_after_a_stop";
+    let Some(kernel) = lab_kernel(name) else {
+        return;
+    };
+    if !have(&["mkfs.ext4", "mkfs.xfs", "mkfs.f2fs"], name) {
+        return;
+    }
+    let home = Home::new();
+    let lose = |contenders: &str, size: &str| {
+        let words = ["quota", "--fs", contenders, "--draws", "1", "--size", size];
+        lose(&home, &kernel, &words)
+    };
+    let printed = lose("ext4,xfs,f2fs", "320M");
+    assert_eq!(printed.code, Some(0), "{}", printed.err);
+    let tests: Value = serde_json::from_str(&printed.out).expect(&printed.err);
+    for place in 0..3 {
+        let life = &tests["tests"][place]["full"][0];
+        assert_eq!(life["refused_with"], "EDQUOT", "{life}");
+        assert_eq!((&life["lost"], &life["unsynced"]), (&0.into(), &0.into()));
+        assert!(life["room_after_seconds"].is_u64(), "{life}");
+        let used = &life["quota"];
+        for accounting in ["before", "after"] {
+            let one = &used[accounting];
+            assert!(one["charged"].as_u64() > Some(0), "{life}");
+            assert_eq!(one["charged"], one["used"], "{life}");
+            assert_eq!(one["charged_files"], one["used_files"], "{life}");
+        }
+        assert_eq!(used["refused_with"], "EDQUOT", "{life}");
+    }
+    // A life depends on nothing but the contender and the seed.
+    let again: Value = serde_json::from_str(&lose("ext4", "320M").out).unwrap();
+    assert_eq!(again["tests"][0]["full"], tests["tests"][0]["full"]);
+    for (contender, size, why) in [("btrfs", "320M", "no quotas"), ("ext4", "160M", "at least")] {
+        let refused = lose(contender, size);
+        assert_eq!(refused.code, Some(2), "{}", refused.err);
+        assert!(refused.err.to_lowercase().contains(why), "{}", refused.err);
+    }
+}
+
+#[test]
 fn an_interrupted_test_of_full_disks_keeps_the_lives_that_ended() {
     let name = "an_interrupted_test_of_full_disks_keeps_the_lives_that_ended";
     let Some(kernel) = lab_kernel(name).filter(|_| have(&["mkfs.ext4"], name)) else {

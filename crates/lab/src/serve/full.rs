@@ -5,11 +5,12 @@ use super::crash::TestedFilesystem;
 use super::{disks, release};
 use crate::messages::GuestMessage;
 use fsdyno_host::kernel_log::KernelLog;
+use fsdyno_host::quota;
 use fsdyno_load::full::{FullLife, USER, as_user};
-use fsdyno_model::{Bytes, Contender, FullDisk};
+use fsdyno_model::{Accounting, Bytes, Contender, FullDisk};
 use std::fs;
 use std::io;
-use std::os::unix::fs::chown;
+use std::os::unix::fs::{MetadataExt, chown};
 use std::path::Path;
 use std::time::Duration;
 
@@ -20,8 +21,22 @@ const SETTLING: Duration = Duration::from_secs(35);
 /// The most warnings of the kernel that are reported.
 const MAX_WARNINGS: usize = 5;
 
-pub(super) fn fill_and_report(contender: &Contender, seed: u64, place: &Path) -> GuestMessage {
-    match life(contender, seed, place) {
+/// The unit of `st_blocks` (stat(2)).
+const UNIT: u64 = 512;
+
+pub(super) fn fill_and_report(
+    mut contender: Contender,
+    (seed, quota): (u64, Option<Bytes>),
+    place: &Path,
+) -> GuestMessage {
+    let recipe = fsdyno_recipes::find(&contender.filesystem);
+    if let Some(enabled) = recipe
+        .and_then(|one| one.facts().quota)
+        .filter(|_| quota.is_some())
+    {
+        enabled.enable(&mut contender);
+    }
+    match life(&contender, (seed, quota), place) {
         Ok(life) => GuestMessage::Filled {
             life: Box::new(life),
         },
@@ -30,7 +45,11 @@ pub(super) fn fill_and_report(contender: &Contender, seed: u64, place: &Path) ->
 }
 
 /// The error is that the life cannot begin.
-fn life(contender: &Contender, seed: u64, place: &Path) -> Result<FullDisk, String> {
+fn life(
+    contender: &Contender,
+    (seed, quota): (u64, Option<Bytes>),
+    place: &Path,
+) -> Result<FullDisk, String> {
     let tested = TestedFilesystem::of(contender, place, true)?;
     // A device that stays open would show the checker what its page cache had before the mount.
     drop(release(&disks(contender), Bytes(0))?);
@@ -41,10 +60,17 @@ fn life(contender: &Contender, seed: u64, place: &Path) -> Result<FullDisk, Stri
     let root = tested.root();
     let owned = fs::create_dir(&root).and_then(|()| chown(&root, Some(USER.uid), Some(USER.gid)));
     owned.map_err(|error| format!("{}: {error}", root.display()))?;
-    let mut life = FullLife::new(seed);
+    if let Some(space) = quota {
+        let limited = quota::limit(&root, USER.uid, space);
+        limited.map_err(|error| format!("the quota of a user: {error}"))?;
+    }
+    let mut life = FullLife::new(seed, quota);
     as_user(|| life.fill(&root)).map_err(|error| error.to_string())?;
     mounted.unmount()?;
-    let used = stage(&tested, &mut life, FullLife::use_full)?;
+    let mut used = stage(&tested, &mut life, FullLife::use_full)?;
+    if used && quota.is_some() {
+        used = interrupt(&tested, &mut life)?;
+    }
     if used && stage(&tested, &mut life, FullLife::verify)? {
         let checked = tested.check();
         life.report.clean = checked.as_ref().map(Result::is_ok);
@@ -62,12 +88,20 @@ fn life(contender: &Contender, seed: u64, place: &Path) -> Result<FullDisk, Stri
     Ok(life.report)
 }
 
-/// Mounts the file system, lets the user do a part of its life, and unmounts it; whether it could be
-/// mounted.
+/// Lets the user do a part of its life; whether the file system could be mounted.
 fn stage(
     tested: &TestedFilesystem<'_>,
     life: &mut FullLife,
     part: impl FnOnce(&mut FullLife, &Path) -> io::Result<()> + Send,
+) -> Result<bool, String> {
+    while_mounted(tested, life, |life, root| as_user(|| part(life, root)))
+}
+
+/// Mounts the file system, does a part of the life, and unmounts it; whether it could be mounted.
+fn while_mounted(
+    tested: &TestedFilesystem<'_>,
+    life: &mut FullLife,
+    part: impl FnOnce(&mut FullLife, &Path) -> io::Result<()>,
 ) -> Result<bool, String> {
     let mounted = match tested.mount(tested.contender) {
         Ok(mounted) => mounted,
@@ -76,8 +110,58 @@ fn stage(
             return Ok(false);
         }
     };
-    let root = tested.root();
-    as_user(|| part(life, &root)).map_err(|error| error.to_string())?;
+    part(life, &tested.root()).map_err(|error| error.to_string())?;
     mounted.unmount()?;
     Ok(true)
+}
+
+/// Stops the file system during changes, and notes before and after what the quota is charged with;
+/// whether it could be mounted.
+fn interrupt(tested: &TestedFilesystem<'_>, life: &mut FullLife) -> Result<bool, String> {
+    let stopped = while_mounted(tested, life, |life, root| {
+        life.report.quota.get_or_insert_default().before = accounting(root)?;
+        let mut removed = None;
+        as_user(|| {
+            removed = life.change(root)?;
+            Ok(())
+        })?;
+        quota::stop_abruptly(root)?;
+        drop(removed);
+        Ok(())
+    })?;
+    Ok(stopped
+        && while_mounted(tested, life, |life, root| {
+            life.report.quota.get_or_insert_default().after = accounting(root)?;
+            as_user(|| life.exceed(root))
+        })?)
+}
+
+/// What the quota is charged with, and the use of the files; none if the kernel does not report it.
+fn accounting(root: &Path) -> io::Result<Option<Accounting>> {
+    let Ok(charged) = quota::charged(root, USER.uid) else {
+        return Ok(None);
+    };
+    let block = rustix::fs::statvfs(root)?.f_frsize.max(1);
+    let (used, used_files) = use_of(root, block)?;
+    Ok(Some(Accounting {
+        charged: charged.space,
+        used,
+        charged_files: charged.files,
+        used_files,
+    }))
+}
+
+/// The space, in whole blocks, and the number of all files and directories from this one on. What is
+/// less than a block is stored in the inode: F2FS reports it, and charges nothing (`f2fs_getattr` of
+/// Linux 6.12).
+fn use_of(path: &Path, block: u64) -> io::Result<(Bytes, u64)> {
+    let about = fs::symlink_metadata(path)?;
+    let (mut space, mut files) = (about.blocks() * UNIT / block * block, 1);
+    if about.is_dir() {
+        for entry in fs::read_dir(path)? {
+            let (below, count) = use_of(&entry?.path(), block)?;
+            (space, files) = (space + below.0, files + count);
+        }
+    }
+    Ok((Bytes(space), files))
 }

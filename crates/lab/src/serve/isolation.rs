@@ -69,7 +69,11 @@ pub fn run_in_guest(task: &Path) -> Result<(), ServeError> {
             &place,
             true,
         ),
-        Task::Fill { contender, seed } => full::fill_and_report(&contender, seed, &place),
+        Task::Fill {
+            contender,
+            seed,
+            quota,
+        } => full::fill_and_report(*contender, (seed, quota), &place),
         _ => GuestMessage::Refused {
             reason: "its task is none that can be done alone".to_owned(),
         },

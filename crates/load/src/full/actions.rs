@@ -78,7 +78,7 @@ impl FullLife {
                 // What follows a short write would have failed.
                 _ => Err(Failed {
                     call: "write",
-                    errno: Errno::NOSPC,
+                    errno: self.quota.map_or(Errno::NOSPC, |_| Errno::DQUOT),
                 }),
             }
         });

@@ -81,6 +81,11 @@ impl Directory {
         )
     }
 
+    pub fn sync_file(&self, path: &str) -> Result<(), Failed> {
+        let file = self.open_file(path, OFlags::RDONLY)?;
+        calling("fsync", uninterrupted(|| fsync(&file)))
+    }
+
     pub fn sync_directory(&self, path: &str) -> Result<(), Failed> {
         let directory = self.open_file(path, OFlags::RDONLY | OFlags::DIRECTORY)?;
         calling("fsync", uninterrupted(|| fsync(&directory)))

@@ -14,7 +14,7 @@ use fsdyno_datasets::seed::Seed;
 use fsdyno_files::{errno, uninterrupted};
 use fsdyno_model::{Bytes, FillLevel, FillSpeed, FullDisk, Nanos};
 use known::{Durability, Known, content};
-use rustix::fs::fsync;
+use rustix::fs::{OFlags, fsync};
 use rustix::io::write;
 use std::fs;
 use std::io;
@@ -57,6 +57,10 @@ const APPENDED: u64 = 256;
 const NOTE: u64 = 16 << 10;
 const OVERWRITTEN: usize = 64;
 
+/// The changes before a file system stops, and the size of the files that they store.
+const CHANGES: u32 = 16;
+const CHANGED: u64 = 64 << 10;
+
 /// How often a small file is saved at each level.
 const SAVES: u32 = 16;
 
@@ -79,15 +83,18 @@ pub struct FullLife {
     seed: Seed,
     known: Vec<Known>,
     next: u64,
+    /// The quota of the user, if there is one.
+    quota: Option<Bytes>,
     pub report: FullDisk,
 }
 
 impl FullLife {
-    pub fn new(seed: u64) -> Self {
+    pub fn new(seed: u64, quota: Option<Bytes>) -> Self {
         Self {
             seed: Seed::new(seed).part("full"),
             known: Vec::new(),
             next: 0,
+            quota,
             report: FullDisk {
                 seed,
                 ..FullDisk::default()
@@ -104,7 +111,7 @@ impl FullLife {
         let began = Instant::now();
         let mut steps = vec![(0, Nanos(0))];
         let sizes = self.seed.part("sizes");
-        let part = (self.report.available.0 / PARTS).max(1);
+        let part = (self.room() / PARTS).max(1);
         let mut total = 0;
         let mut saving = Duration::ZERO;
         let mut levels = FullDisk::LEVELS.into_iter().peekable();
@@ -137,11 +144,17 @@ impl FullLife {
         Ok(())
     }
 
-    /// Whether this share of what was available is used.
+    /// What the user can fill.
+    fn room(&self) -> u64 {
+        let available = self.report.available.0;
+        self.quota.map_or(available, |quota| quota.0.min(available))
+    }
+
+    /// Whether this share of it is used.
     fn is_filled(&self, directory: &Directory, percent: u32) -> bool {
         let all = self.report.available.0;
         let left = directory.available().map_or(all, |left| left.0);
-        all.saturating_sub(left) / 100 >= all / 10_000 * u64::from(percent)
+        all.saturating_sub(left) / 100 >= self.room() / 10_000 * u64::from(percent)
     }
 
     /// Saves a small file some times, and removes it.
@@ -271,6 +284,49 @@ impl FullLife {
         synced
     }
 
+    /// Stores what can be stored; then deletes files and stores others, every second of which is synced.
+    /// The last one that is deleted is open, and returned.
+    pub fn change(&mut self, root: &Path) -> io::Result<Option<OwnedFd>> {
+        let directory = Directory::open(root)?;
+        self.top_up(&directory);
+        let mut open = None;
+        for change in 0..CHANGES {
+            let is_large = |one: &Known| one.path.starts_with("fill/") && one.length() >= CHANGED;
+            if let Some(at) = self.known.iter().rposition(is_large) {
+                let path = self.known.remove(at).path;
+                open = Some(directory.open_file(&path, OFlags::RDONLY)?);
+                directory.unlink(&path)?;
+            }
+            let path = format!("notes/change {change}");
+            let (_, written) = self.add_at(&directory, path.clone(), CHANGED);
+            let is_synced = change % 2 == 0
+                && written
+                    .and_then(|()| directory.sync_file(&path))
+                    .and_then(|()| directory.sync_directory("notes"))
+                    .is_ok();
+            if !is_synced {
+                self.known.retain(|one| one.path != path);
+            } else if let Some(one) = self.of(&path) {
+                one.durability = Durability::Synced;
+            }
+        }
+        Ok(open)
+    }
+
+    /// Stores more than the quota, notes the error, and removes what was stored.
+    pub fn exceed(&mut self, root: &Path) -> io::Result<()> {
+        let directory = Directory::open(root)?;
+        let path = "notes/more";
+        let (_, written) = self.add_at(&directory, path.to_owned(), self.room());
+        let written = written.and_then(|()| self.sync(&directory));
+        let used = self.report.quota.get_or_insert_default();
+        used.refused_with = written.err().map(|failed| errno::text(failed.errno));
+        self.known.retain(|one| one.path != path);
+        // It may not exist.
+        let _ = directory.unlink(path);
+        Ok(())
+    }
+
     /// Counts the files that are damaged or gone.
     pub fn verify(&mut self, root: &Path) -> io::Result<()> {
         let directory = Directory::open(root)?;
@@ -348,7 +404,7 @@ mod tests {
     fn used() -> (tempfile::TempDir, FullLife) {
         let root = tempfile::tempdir().unwrap();
         let directory = Directory::open(root.path()).unwrap();
-        let mut life = FullLife::new(1);
+        let mut life = FullLife::new(1, None);
         life.make_known(&directory).unwrap();
         life.add(&directory, 100_000).1.unwrap();
         life.sync(&directory).unwrap();
@@ -390,6 +446,15 @@ mod tests {
         assert_eq!((life.report.lost, life.report.unsynced), (4, 0));
         let first = format!("`database`: other content in its block {block}");
         assert_eq!(life.report.lost_first, Some(first));
+    }
+
+    #[test]
+    fn without_a_quota_more_than_it_is_stored_and_removed() {
+        let (root, mut life) = used();
+        life.report.available = Bytes(100_000);
+        life.exceed(root.path()).unwrap();
+        assert_eq!(life.report.quota.take().unwrap().refused_with, None);
+        assert!(!root.path().join("notes/more").exists());
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! ext4: journal, extents, delayed allocation.
 
-use super::Facts;
 use super::ext_family::{
     Ext, JOURNAL, PROMISES, SHARED, SMALLEST_WITH_JOURNAL, STALE_DATA, TEMPLATE, joined,
 };
+use super::fs_facts::{Facts, Quota};
 use crate::protection::Protection;
 use fsdyno_model::{Bytes, Capabilities, Consistency};
 
@@ -63,5 +63,10 @@ pub static EXT4: Ext = Ext(Facts {
     defragmenter: Some("e4defrag"),
     promises: PROMISES,
     stale_data: STALE_DATA,
+    // In inodes that the journal covers (ext4(5) of e2fsprogs 1.47.0: quota, usrquota).
+    quota: Some(Quota {
+        feature: Some("quota"),
+        mount: "usrquota",
+    }),
     ..TEMPLATE
 });

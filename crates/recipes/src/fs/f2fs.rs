@@ -1,6 +1,6 @@
 //! F2FS, a log-structured file system for flash.
 
-use super::fs_facts::{Facts, StaleData};
+use super::fs_facts::{Facts, Quota, StaleData};
 use crate::mkfs_options::MkfsGrammar;
 use crate::promises::Documented;
 use crate::protection::Protection;
@@ -38,6 +38,11 @@ pub static F2FS: Facts = Facts {
     // filesystems/f2fs of Linux 6.12 promises no order of data and nodes.
     stale_data: StaleData::Always,
     pass: 2,
+    // mkfs.f2fs(8) of f2fs-tools 1.15, and filesystems/f2fs of Linux 6.12.
+    quota: Some(Quota {
+        feature: Some("quota"),
+        mount: "usrquota",
+    }),
     package: "f2fs-tools",
     ..Facts::TEMPLATE
 };

@@ -6,7 +6,7 @@ use crate::mkfs_options::MkfsGrammar;
 use crate::promises::Documented;
 use crate::protection::Protection;
 use crate::unsafe_options::UnsafeOption;
-use fsdyno_model::{Bytes, Capabilities, FilesystemKind};
+use fsdyno_model::{Bytes, Capabilities, Contender, FilesystemKind};
 
 /// A program on the device, and its exit codes for success.
 pub type OnDevice = (&'static [&'static str], &'static [i32]);
@@ -80,6 +80,8 @@ pub struct Facts {
     pub stale_data: StaleData,
     /// The defragmentation program for a mounted file system.
     pub defragmenter: Option<&'static str>,
+    /// How it has quotas of users that survive a power cut; none if it has none here.
+    pub quota: Option<Quota>,
     /// The Debian package of its programs.
     pub package: &'static str,
     /// The argument for the version of the mkfs program.
@@ -113,9 +115,41 @@ impl Facts {
         promises: &[],
         stale_data: StaleData::With(&[]),
         defragmenter: None,
+        quota: None,
         package: "",
         version: Some("-V"),
     };
+}
+
+/// How quotas of users are enabled.
+#[derive(Debug, Clone, Copy)]
+pub struct Quota {
+    /// The feature of `-O` of mkfs; none if mkfs needs none.
+    pub feature: Option<&'static str>,
+    /// The mount option.
+    pub mount: &'static str,
+}
+
+impl Quota {
+    /// Enables them in a contender.
+    pub fn enable(&self, contender: &mut Contender) {
+        contender.mount.push(self.mount.to_owned());
+        let Some(feature) = self.feature else {
+            return;
+        };
+        let words = &mut contender.mkfs;
+        // mke2fs uses only the last `-O`.
+        match words.iter().rposition(|word| word.starts_with("-O")) {
+            Some(at) => {
+                let has_value = words[at].len() > 2;
+                let value = if has_value { at } else { at + 1 };
+                if let Some(value) = words.get_mut(value) {
+                    *value = format!("{value},{feature}");
+                }
+            }
+            None => words.extend(["-O".to_owned(), feature.to_owned()]),
+        }
+    }
 }
 
 /// The check by a program on devices.
@@ -129,5 +163,29 @@ pub(super) fn on_devices(program: Option<OnDevice>, devices: &[String]) -> Optio
 impl Filesystem for Facts {
     fn facts(&self) -> &Facts {
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quota_is_a_further_feature_of_mkfs() {
+        let quota = Quota {
+            feature: Some("quota"),
+            mount: "usrquota",
+        };
+        for (typed, expected) in [
+            (&[][..], &["-O", "quota"][..]),
+            (&["-O", "^has_journal"], &["-O", "^has_journal,quota"]),
+            (&["-Obigalloc", "-q"], &["-Obigalloc,quota", "-q"]),
+        ] {
+            let mut contender = Contender::plain("x");
+            contender.mkfs = typed.iter().map(|word| (*word).to_owned()).collect();
+            quota.enable(&mut contender);
+            assert_eq!(contender.mkfs, expected);
+            assert_eq!(contender.mount, ["usrquota"]);
+        }
     }
 }

@@ -30,7 +30,7 @@ mod zfs;
 use crate::mkfs_options::MkfsGrammar;
 use crate::promises::Documented;
 use crate::roles::{ReadAt, Roles};
-pub use fs_facts::{Facts, MIRROR, PARITY, STRIPE};
+pub use fs_facts::{Facts, MIRROR, PARITY, Quota, STRIPE};
 use fs_facts::{StaleData, on_devices};
 use fsdyno_model::step::OURSELVES;
 use fsdyno_model::{

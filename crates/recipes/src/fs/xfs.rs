@@ -1,5 +1,6 @@
 //! XFS.
 
+use super::fs_facts::Quota;
 use super::{Facts, Filesystem, on_directory};
 use crate::mkfs_options::MkfsGrammar;
 use crate::promises::Documented;
@@ -104,6 +105,11 @@ static FACTS: Facts = Facts {
     repair: Some((&["xfs_repair", "-L"], &[0])),
     promises: PROMISES,
     defragmenter: Some("xfs_fsr"),
+    // xfs(5) of xfsprogs 6.1: uquota.
+    quota: Some(Quota {
+        feature: None,
+        mount: "uquota",
+    }),
     package: "xfsprogs",
     ..Facts::TEMPLATE
 };

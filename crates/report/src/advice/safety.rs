@@ -11,6 +11,7 @@ use fsdyno_model::{
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeSet;
+use std::slice;
 
 /// The results of crash tests of a contender.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize)]
@@ -324,14 +325,16 @@ pub struct FullDisks {
 }
 
 impl FullDisks {
-    /// The results of a contender, as those of flipped bits.
+    /// The results of a contender, as those of flipped bits, without those of quotas.
     pub(super) fn of(
         contender: &Contender,
         kernel: Option<&str>,
         tests: &[FaultTests],
     ) -> Option<Self> {
         let mut lives: Vec<&FullDisk> = Vec::new();
-        for life in tests_of(contender, kernel, tests).flat_map(|test| &test.full) {
+        let all = tests.iter().filter(|tests| !tests.info.fills_quotas());
+        let all = all.flat_map(|one| tests_of(contender, kernel, slice::from_ref(one)));
+        for life in all.flat_map(|test| &test.full) {
             if !lives.contains(&life) {
                 lives.push(life);
             }

@@ -2,9 +2,9 @@
 
 use crate::wide;
 use fsdyno_model::{
-    ActionOutcome, BlockRole, Bytes, Contender, DiskFault, DiskTime, DiskWork, FaultOutcome,
-    FaultTest, FaultTests, FaultTestsInfo, FillSpeed, Filling, FullAction, FullDisk, GuestSize,
-    InjectedFault, ModelDisk, Nanos, Provenance, SlowWork, StopReason,
+    Accounting, ActionOutcome, BlockRole, Bytes, Contender, DiskFault, DiskTime, DiskWork,
+    FaultOutcome, FaultTest, FaultTests, FaultTestsInfo, FillSpeed, Filling, FullAction, FullDisk,
+    GuestSize, InjectedFault, ModelDisk, Nanos, Provenance, QuotaUse, SlowWork, StopReason,
 };
 use fsdyno_report::{Format, Options, render_disk_faults};
 
@@ -262,6 +262,7 @@ fn life(seed: u64, stored: u64, failing: &[FullAction]) -> FullDisk {
 fn full() -> FaultTests {
     let mut tests = tests();
     tests.info.filling = Some(Filling {
+        quota: None,
         size: Bytes(1000),
         disk: ModelDisk {
             profile: "sata-2008".to_owned(),
@@ -316,6 +317,63 @@ fn a_report_of_full_disks_says_first_what_is_lost_and_how_often() {
     let figures = render(Format::Csv, &wide(80));
     assert_eq!(figures.lines().count(), 1 + 6, "{figures}");
     assert!(!figures.contains('\x1b'), "{figures}");
+}
+
+/// One contender with right quotas, one with wrong ones, one that lost them.
+fn quotas() -> FaultTests {
+    let mut tests = full();
+    let filling = tests.info.filling.as_mut().unwrap();
+    filling.quota = Some(Bytes(1000));
+    let right = Accounting {
+        charged: Bytes(900),
+        used: Bytes(900),
+        charged_files: 3,
+        used_files: 3,
+    };
+    let wrong = Accounting {
+        charged: Bytes(5096),
+        used: Bytes(1000),
+        charged_files: 2,
+        used_files: 3,
+    };
+    let used = |after, refused: Option<&str>| QuotaUse {
+        before: Some(right),
+        after,
+        refused_with: refused.map(str::to_owned),
+    };
+    let uses = [
+        used(Some(right), Some("EDQUOT")),
+        used(Some(wrong), Some("EDQUOT")),
+        used(None, None),
+    ];
+    for (test, quota) in tests.tests.iter_mut().zip(uses) {
+        test.full = vec![FullDisk {
+            refused_with: "EDQUOT".to_owned(),
+            said_available: Bytes(3000),
+            quota: Some(quota),
+            ..life(1, 900, &[FullAction::SaveByRename])
+        }];
+    }
+    tests
+}
+
+#[test]
+fn a_report_of_quotas_says_what_fails_at_them_and_whether_they_are_right_after_a_stop() {
+    let tests = quotas();
+    for width in [80, 120] {
+        let page = render_disk_faults(&tests, Format::Terminal, &wide(width)).unwrap();
+        let page = String::from_utf8(page).unwrap();
+        assert!(page.lines().all(|line| line.chars().count() <= width));
+        for part in ["EDQUOT", "+4 KiB, -1 file", "NOT KEPT", "NONE", "right"] {
+            assert!(page.contains(part), "{part}: {page}");
+        }
+        assert!(!page.contains("and enforced"), "{page}");
+    }
+    let mut right = tests;
+    right.tests.truncate(1);
+    let page = render_disk_faults(&right, Format::Terminal, &wide(120)).unwrap();
+    let page = String::from_utf8(page).unwrap();
+    assert!(page.contains("and enforced"), "{page}");
 }
 
 #[test]

@@ -1,5 +1,5 @@
 //! `lose disk` injects faults of disks, and reports which file systems notice or repair them. `lose
-//! full` fills the disks, and reports what a user can still do.
+//! full` fills the disks, and `lose quota` a quota: they report what a user can still do.
 
 use super::{DISK, LoseArgs, Question};
 use crate::commands::crash::{contenders, in_order, provenance_of, timed_disk, virtual_lab_for};
@@ -17,7 +17,7 @@ use fsdyno_store::Store;
 use std::num::NonZeroUsize;
 use std::path::Path;
 
-/// The default of the most faults of a kind in blocks of a role, and that of full disks.
+/// The default of the most faults of a kind in blocks of a role, and that of lives on full disks.
 const DRAWS: u32 = 10;
 const FULL: u32 = 3;
 
@@ -28,17 +28,22 @@ pub const SEED: u64 = 1;
 const SIZE: Bytes = Bytes(1 << 30);
 const SMALLEST: Bytes = Bytes(64 << 20);
 
+/// A quota is the size of a disk by this.
+const QUOTA_PART: u64 = 4;
+
 pub(super) fn lose(args: &LoseArgs, store: &Path, stop: &CancelToken) -> Result<Code, CliError> {
     let contenders = contenders(&args.contenders, &LabChoice::Uml)?;
     let jobs = args.jobs.of_guests(args.guest_memory);
     let disk = timed_disk(args.disk.as_deref().unwrap_or(Path::new(DISK)))?;
     let (default, filling) = match args.question {
-        Question::Full => {
+        Question::Full | Question::Quota => {
+            let size = args.size.unwrap_or(SIZE);
             let filling = Filling {
-                size: args.size.unwrap_or(SIZE),
+                size,
                 disk: disk.clone(),
+                quota: (args.question == Question::Quota).then_some(Bytes(size.0 / QUOTA_PART)),
             };
-            let of_contender = |one: &Contender| can_be_filled(one, filling.size);
+            let of_contender = |one: &Contender| can_be_filled(one, &filling);
             contenders.iter().try_for_each(of_contender)?;
             has_room(&args.work_dir, &contenders, filling.size, jobs)?;
             (FULL, Some(filling))
@@ -158,17 +163,26 @@ fn not_tested(error: LoseError) -> CliError {
 
 /// Refuses a file system on which an ordinary user cannot live, that never frees space here, or that
 /// does not fit.
-fn can_be_filled(contender: &Contender, size: Bytes) -> Result<(), CliError> {
+fn can_be_filled(contender: &Contender, filling: &Filling) -> Result<(), CliError> {
     let Some(recipe) = fsdyno_recipes::find(&contender.filesystem) else {
         return Ok(());
     };
-    let capabilities = recipe.facts().capabilities;
-    let least = recipe.smallest_bytes().max(SMALLEST);
+    let facts = recipe.facts();
+    let (capabilities, size) = (facts.capabilities, filling.size);
+    let of_quota = if filling.quota.is_some() {
+        QUOTA_PART
+    } else {
+        1
+    };
+    let least = recipe.smallest_bytes().max(Bytes(SMALLEST.0 * of_quota));
     let label = &contender.label;
     let why = match capabilities.cleaner {
         Some(cleaner) => format!("{cleaner} frees its space, and is not run here"),
         None if !capabilities.owners => {
             "its files have no owners, and those of this test are of an ordinary user".to_owned()
+        }
+        None if filling.quota.is_some() && facts.quota.is_none() => {
+            "it has no quotas of users that survive a power cut in these guests".to_owned()
         }
         None if size < least => {
             let text = format!("{label}: --size {size} is too small. At least {least} are needed");

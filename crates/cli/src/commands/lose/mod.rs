@@ -1,5 +1,5 @@
 //! `lose`: what each file system loses: by faults of its disks (`disk`), when the power fails during
-//! usual work (`power`), or when its disks are full (`full`).
+//! usual work (`power`), when its disks are full (`full`), or when a user reaches a quota (`quota`).
 
 pub(in crate::commands) mod disks;
 pub(in crate::commands) mod power;
@@ -26,6 +26,8 @@ pub enum Question {
     Power,
     /// The disk is full
     Full,
+    /// A user reaches his quota: a quarter of the disk
+    Quota,
 }
 
 #[derive(Debug, Args)]
@@ -49,10 +51,10 @@ pub struct LoseArgs {
     /// With power: file of the work until the power cut (docs/crash-tests.md)
     #[arg(long, value_name = "FILE")]
     pub activities: Option<PathBuf>,
-    /// With power or full: model disk of this profile [default: sata-2008]
+    /// With power, full or quota: model disk of this profile [default: sata-2008]
     #[arg(long, value_name = "PROFILE")]
     pub disk: Option<PathBuf>,
-    /// With full: size of each disk [default: 1 GiB]
+    /// With full or quota: size of each disk [default: 1 GiB]
     #[arg(long, value_name = "SIZE")]
     pub size: Option<Bytes>,
     /// Directory of the guests
@@ -100,15 +102,17 @@ pub fn lose(args: &LoseArgs, store: &Path) -> Result<Code, CliError> {
     output::check(args.output.as_deref(), output::existing(args.force))?;
     rendering::format_of(None, args.output.as_deref())?;
     let wrong = match args.question {
-        Question::Power | Question::Full if !args.kinds.is_empty() => {
+        Question::Power | Question::Full | Question::Quota if !args.kinds.is_empty() => {
             Some("--kinds is of faulty disks: fsdyno lose disk")
         }
-        Question::Disk if args.disk.is_some() => Some("--disk is of power cuts and full disks"),
-        Question::Disk | Question::Full if args.activities.is_some() => {
+        Question::Disk if args.disk.is_some() => {
+            Some("--disk is of power cuts, full disks and quotas")
+        }
+        Question::Disk | Question::Full | Question::Quota if args.activities.is_some() => {
             Some("--activities is of power cuts: fsdyno lose power")
         }
         Question::Disk | Question::Power if args.size.is_some() => {
-            Some("--size is of full disks: fsdyno lose full")
+            Some("--size is of full disks and quotas: fsdyno lose full")
         }
         _ => None,
     };
@@ -116,7 +120,7 @@ pub fn lose(args: &LoseArgs, store: &Path) -> Result<Code, CliError> {
         return Err(CliError::usage(wrong));
     }
     match args.question {
-        Question::Disk | Question::Full => disks::lose(args, store, &stop),
+        Question::Disk | Question::Full | Question::Quota => disks::lose(args, store, &stop),
         Question::Power => power::lose(args, store, &stop),
     }
 }

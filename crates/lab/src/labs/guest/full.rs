@@ -22,6 +22,7 @@ impl GuestLab {
         let task = Task::Fill {
             contender: Box::new(contender.clone()),
             seed,
+            quota: filling.quota,
         };
         let mut guest = String::new();
         let report = self.report_in_virtual_time(
@@ -42,7 +43,8 @@ impl GuestLab {
             crashed: Some(what),
             ..FullDisk::default()
         });
-        life.capacity = Bytes(filling.size.0.saturating_mul(devices.into()));
+        let disks = Bytes(filling.size.0.saturating_mul(devices.into()));
+        life.capacity = filling.quota.unwrap_or(disks);
         Ok((life, guest))
     }
 }
