@@ -293,7 +293,7 @@ fn is_right(accounting: Option<Accounting>) -> bool {
 /// Whether files that were deleted without a sync, or new ones, exceed the quota after the recovery.
 fn is_exceeded(life: &FullDisk) -> bool {
     let after = life.quota.as_ref().and_then(|used| used.after);
-    after.is_some_and(|after| after.charged > life.capacity)
+    after.is_some_and(|after| after.used > life.capacity)
 }
 
 /// The median share of the disks, per cent.
@@ -416,7 +416,7 @@ fn charge(accounting: Option<Accounting>, quota: Option<Bytes>) -> String {
         terms::count(usize::try_from(files).unwrap_or(usize::MAX), "file")
     });
     let wrong: Vec<String> = space.into_iter().chain(files).collect();
-    let exceeds = quota.is_some_and(|quota| one.charged > quota);
+    let exceeds = quota.is_some_and(|quota| one.used > quota);
     let over = if exceeds { ", over quota" } else { "" };
     if wrong.is_empty() {
         format!("right{over}")

@@ -364,10 +364,12 @@ fn a_report_of_quotas_says_what_fails_at_them_and_whether_they_are_right_after_a
         let page = render_disk_faults(&tests, Format::Terminal, &wide(width)).unwrap();
         let page = String::from_utf8(page).unwrap();
         assert!(page.lines().all(|line| line.chars().count() <= width));
-        for part in ["EDQUOT", "+4 KiB, -1 file", "NOT KEPT", "NONE", "right"] {
+        for part in ["EDQUOT", "+4.00 KiB, -1 file", "NOT KEPT", "NONE", "right"] {
             assert!(page.contains(part), "{part}: {page}");
         }
         assert!(!page.contains("and enforced"), "{page}");
+        // A charge above the quota is no use above it.
+        assert!(!page.contains("more than their quota"), "{page}");
     }
     let mut right = tests;
     right.tests.truncate(1);
