@@ -320,7 +320,7 @@ fn a_report_of_full_disks_says_first_what_is_lost_and_how_often() {
 }
 
 /// One contender with right quotas, one with wrong ones, one that lost them.
-fn quotas() -> FaultTests {
+pub fn quotas() -> FaultTests {
     let mut tests = full();
     let filling = tests.info.filling.as_mut().unwrap();
     filling.quota = Some(Bytes(1000));
@@ -341,12 +341,12 @@ fn quotas() -> FaultTests {
         after,
         refused_with: refused.map(str::to_owned),
     };
-    let uses = [
+    let quotas = [
         used(Some(right), Some("EDQUOT")),
         used(Some(wrong), Some("EDQUOT")),
         used(None, None),
     ];
-    for (test, quota) in tests.tests.iter_mut().zip(uses) {
+    for (test, quota) in tests.tests.iter_mut().zip(quotas) {
         test.full = vec![FullDisk {
             refused_with: "EDQUOT".to_owned(),
             said_available: Bytes(3000),

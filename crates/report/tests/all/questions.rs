@@ -305,6 +305,14 @@ fn which_file_system_must_notice_a_flipped_bit_if_the_fastest_does_not() {
         ],
         &["Choose ext4", "Choose xfs"],
     );
+    // A quota that is reached is no full disk.
+    let mut quota = tests.clone();
+    quota[0].info.filling = crate::disk_faults::quotas().info.filling;
+    let advice = Recommendation::of(&Question {
+        fault_tests: &quota,
+        ..question(&set)
+    });
+    check(&advice, &["ext4"], &[], &["On a full disk"]);
     // Without the requirement it is stated.
     let advice = Recommendation::of(&Question {
         fault_tests: &tests,
