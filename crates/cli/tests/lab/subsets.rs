@@ -24,6 +24,8 @@ const CONTENDERS: [&str; 4] = ["ext4", "btrfs", "xfs@raid0x2", "btrfs@pool2"];
 /// A contender that no guest runs: its cells are skipped.
 const SKIPPED: &str = "ffs";
 
+const PAGE: u64 = 4096;
+
 /// The figures of each measured contender: its samples, and the requests with the digest.
 fn figures(printed: &str) -> BTreeMap<String, (Value, Value)> {
     let mut result: Value = serde_json::from_str(printed).unwrap();
@@ -55,7 +57,7 @@ fn run(
     let mut words = home.on_model_disks(kernel, &contenders.join(","), &load);
     let repeats = words.iter().position(|word| word == "--repeats").unwrap();
     "2".clone_into(&mut words[repeats + 1]);
-    let printed = executed(home, program, &words);
+    let printed = executed(&home, program, &words);
     // The exit code of skipped cells is 4.
     let expected = if contenders.contains(&SKIPPED) { 4 } else { 0 };
     assert_eq!(
@@ -73,19 +75,37 @@ fn executed(home: &Home, program: &Path, words: &[String]) -> Printed {
     printed(&command.output().unwrap())
 }
 
-/// The program with that many more bytes of memory, as another build of it would have: the last segment that
-/// is loaded is larger in memory (elf(5)).
+/// The program with that many more bytes of variables, as another build of it would have: the last segment
+/// that is loaded, with zeros, is at the end of the file (elf(5)).
 fn larger(program: &Path, more: u64) -> Vec<u8> {
     let mut file = std::fs::read(program).unwrap();
-    let number = |file: &[u8], at: usize| u64::from_le_bytes(file[at..at + 8].try_into().unwrap());
+    let last = last_segment(&file);
+    let place = |field: usize| last + field..last + field + 8;
+    let [offset, address, stored] = [8, 16, 32].map(|field| number(&file, last + field));
+    let size = number(&file, last + 40) + more;
+    let begin = usize::try_from(offset).unwrap();
+    let content = file[begin..begin + usize::try_from(stored).unwrap()].to_vec();
+    let moved = (file.len() as u64).next_multiple_of(PAGE) + address % PAGE;
+    file.resize(usize::try_from(moved).unwrap(), 0);
+    file.extend(content);
+    file.resize(usize::try_from(moved + size).unwrap(), 0);
+    for (field, value) in [(8, moved), (32, size), (40, size)] {
+        file[place(field)].copy_from_slice(&value.to_le_bytes());
+    }
+    file
+}
+
+/// Where the header of the last segment that is loaded begins.
+fn last_segment(file: &[u8]) -> usize {
     let short = |at: usize| usize::from(u16::from_le_bytes([file[at], file[at + 1]]));
-    let first = usize::try_from(number(&file, 32)).unwrap();
+    let first = usize::try_from(number(file, 32)).unwrap();
     let headers = (0..short(56)).map(|at| first + at * short(54));
     let loaded = headers.filter(|at| file[*at..at + 4] == 1_u32.to_le_bytes());
-    let last = loaded.max_by_key(|at| number(&file, at + 16)).unwrap();
-    let size = number(&file, last + 40) + more;
-    file[last + 40..last + 48].copy_from_slice(&size.to_le_bytes());
-    file
+    loaded.max_by_key(|at| number(file, at + 16)).unwrap()
+}
+
+fn number(file: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(file[at..at + 8].try_into().unwrap())
 }
 
 /// Where two documents differ, with both values.
@@ -171,8 +191,9 @@ fn a_cell_is_the_same_among_any_other_contenders() {
     }
 }
 
-/// Asserts that this run has the same cells in the program and in a larger one.
-fn in_a_larger_program(home: &Home, kernel: &Path, words: &[&str]) {
+/// Asserts that this run has the same cells in the program and in one that is that many bytes larger.
+fn in_a_larger_program(kernel: &Path, words: &[&str], more: u64) {
+    let home = Home::new();
     let (kernel, work) = (kernel.display().to_string(), home.work());
     let work = work.display().to_string();
     let places = ["--json", "--guest-kernel", &kernel, "--work-dir", &work];
@@ -183,10 +204,10 @@ fn in_a_larger_program(home: &Home, kernel: &Path, words: &[&str]) {
         .collect();
     let program = Path::new(env!("CARGO_BIN_EXE_fsdyno"));
     let copy = home.path("larger");
-    std::fs::write(&copy, larger(program, 6_000_000)).unwrap();
+    std::fs::write(&copy, larger(program, more)).unwrap();
     std::fs::set_permissions(&copy, PermissionsExt::from_mode(0o700)).unwrap();
     let [expected, found] = [program, &copy].map(|program| {
-        let printed = executed(home, program, &words);
+        let printed = executed(&home, program, &words);
         assert_eq!(printed.code, Some(0), "{}", printed.err);
         figures(&printed.out)
     });
@@ -202,10 +223,20 @@ fn a_cell_that_fills_the_memory_is_the_same_in_a_larger_program() {
     let line = "run --disk nvme --fs btrfs --repeats 1 --guest-memory 192M --exec";
     let work = "dd if=/dev/zero of=f bs=1M count=200 conv=fsync; cat f >g; sync";
     let words: Vec<&str> = line.split(' ').chain([work]).collect();
-    in_a_larger_program(&Home::new(), &kernel, &words);
+    in_a_larger_program(&kernel, &words, 6_000_000);
 }
 
-/// The kernel maps stacks of threads, and notes the most memory of the process, where it is counted.
+#[test]
+fn the_program_has_no_page_of_variables_that_its_file_does_not_have() {
+    let file = std::fs::read(env!("CARGO_BIN_EXE_fsdyno")).unwrap();
+    let last = last_segment(&file);
+    let address = number(&file, last + 16);
+    let [stored, all] = [32, 40].map(|field| address + number(&file, last + field));
+    assert_eq!(stored.div_ceil(PAGE), all.div_ceil(PAGE));
+}
+
+/// The kernel maps stacks of threads, and notes the most memory of the process, where it is counted. The most
+/// that was mapped is that of the copies in a program that is some megabytes larger still.
 #[test]
 fn cells_with_threads_are_the_same_in_a_larger_program() {
     let test = "cells_with_threads_are_the_same_in_a_larger_program";
@@ -214,5 +245,5 @@ fn cells_with_threads_are_the_same_in_a_larger_program() {
     };
     let line = "run containers --scale 0.1 --disk nvme --fs xfs --repeats 6";
     let words: Vec<&str> = line.split(' ').collect();
-    in_a_larger_program(&Home::new(), &kernel, &words);
+    in_a_larger_program(&kernel, &words, 2_000_000);
 }
