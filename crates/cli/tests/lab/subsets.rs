@@ -57,7 +57,7 @@ fn run(
     let mut words = home.on_model_disks(kernel, &contenders.join(","), &load);
     let repeats = words.iter().position(|word| word == "--repeats").unwrap();
     "2".clone_into(&mut words[repeats + 1]);
-    let printed = executed(&home, program, &words);
+    let printed = executed(home, program, &words);
     // The exit code of skipped cells is 4.
     let expected = if contenders.contains(&SKIPPED) { 4 } else { 0 };
     assert_eq!(
