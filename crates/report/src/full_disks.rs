@@ -265,7 +265,9 @@ fn add_quotas(sentences: &mut Vec<String>, tests: &FaultTests) {
         ),
     ];
     let mut all = tests.tests.iter().flat_map(|test| &test.full);
-    if right == [true; 3] && all.all(|life| used(life, |_| true)) {
+    // Another error than that of the quota does not show that it is enforced.
+    let is_refused = |used: &QuotaUse| used.refused_with.as_deref() == Some("EDQUOT");
+    if right == [true; 3] && all.all(|life| used(life, is_refused)) {
         sentences.push(
             "After a stop without a sync, quotas are charged with what the files use, and enforced."
                 .to_owned(),

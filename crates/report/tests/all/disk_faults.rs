@@ -376,6 +376,11 @@ fn a_report_of_quotas_says_what_fails_at_them_and_whether_they_are_right_after_a
     let page = render_disk_faults(&right, Format::Terminal, &wide(120)).unwrap();
     let page = String::from_utf8(page).unwrap();
     assert!(page.contains("and enforced"), "{page}");
+    // The disk may fail.
+    right.tests[0].full[0].quota.as_mut().unwrap().refused_with = Some("EIO".to_owned());
+    let page = render_disk_faults(&right, Format::Terminal, &wide(120)).unwrap();
+    let page = String::from_utf8(page).unwrap();
+    assert!(!page.contains("and enforced"), "{page}");
 }
 
 #[test]
