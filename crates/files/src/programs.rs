@@ -38,6 +38,27 @@ static NOTE: OnceLock<fn(&str)> = OnceLock::new();
 /// Whether `PATH` is that of a process which checked it.
 static GIVEN: AtomicBool = AtomicBool::new(false);
 
+/// Variables by which libraries execute the same functions on every processor. Otherwise the C library, for
+/// one, has others for each kind, in other pages of its file, which the kernel then reads and maps.
+///
+/// In glibc, no extension of x86-64 is used, no function is preferred, and the sizes of caches are fixed.
+/// `OpenSSL` and Go programs have variables of their own.
+pub const SAME_FUNCTIONS: [(&str, &str); 3] = [
+    (
+        "GLIBC_TUNABLES",
+        "glibc.cpu.hwcaps=-AVX,-AVX2,-AVX512BW,-AVX512CD,-AVX512DQ,-AVX512ER,-AVX512F,-AVX512PF,\
+         -AVX512VL,-BMI1,-BMI2,-ERMS,-FMA,-FMA4,-FSRM,-LZCNT,-MOVBE,-POPCNT,-RTM,-SSE3,-SSSE3,-SSE4_1,\
+         -SSE4_2,-XSAVE,-XSAVEC,-AVX_Fast_Unaligned_Load,-Fast_Copy_Backward,-Fast_Rep_String,\
+         -Fast_Unaligned_Copy,-Fast_Unaligned_Load,-I586,-I686,-MathVec_Prefer_No_AVX512,\
+         -Prefer_ERMS,-Prefer_FSRM,-Prefer_No_VZEROUPPER,-Prefer_PMINUB_for_stringop,-Slow_BSF,\
+         -Slow_SSE4_2:glibc.cpu.x86_data_cache_size=32768:glibc.cpu.x86_shared_cache_size=1048576:\
+         glibc.cpu.x86_non_temporal_threshold=786432:glibc.cpu.x86_rep_movsb_threshold=2048:\
+         glibc.cpu.x86_rep_stosb_threshold=2048",
+    ),
+    ("OPENSSL_ia32cap", "0:0"),
+    ("GODEBUG", "cpu.all=off"),
+];
+
 /// The directory that is searched before those of the system.
 static FIRST: OnceLock<PathBuf> = OnceLock::new();
 
@@ -140,6 +161,18 @@ pub fn at(path: impl AsRef<Path>) -> Command {
     };
     command.env("PATH", path_variable());
     command
+}
+
+/// Leaves a program nothing of this process's environment but [`SAME_FUNCTIONS`], if set here: options,
+/// languages and colours of the user must not influence the measurement.
+pub fn clear_environment(command: &mut Command) {
+    command
+        .env_clear()
+        .env("LC_ALL", "C")
+        .env("PATH", path_variable());
+    let is_set =
+        |(name, value): &(&str, &str)| std::env::var_os(name).is_some_and(|set| set == *value);
+    command.envs(SAME_FUNCTIONS.into_iter().filter(is_set));
 }
 
 fn missing(name: &OsStr) -> io::Error {
@@ -249,6 +282,63 @@ mod tests {
         let printed = String::from_utf8(printed.stdout).unwrap();
         let path = path_variable().to_string_lossy();
         assert_eq!(printed, format!("sh\n{path}\n"));
+    }
+
+    #[test]
+    fn programs_execute_the_same_functions_on_every_processor() {
+        let test = "programs_execute_the_same_functions_on_every_processor";
+        let loader = Path::new("/lib64/ld-linux-x86-64.so.2");
+        let mut command = Command::new(loader);
+        command.arg("--list-diagnostics").envs(SAME_FUNCTIONS);
+        let printed = command
+            .output()
+            .map(|printed| printed.stdout)
+            .unwrap_or_default();
+        let printed = String::from_utf8(printed).unwrap();
+        let of = |name: &str| {
+            let lines = printed
+                .lines()
+                .filter_map(|line| line.strip_prefix("x86.cpu_features."));
+            lines
+                .filter_map(|line| line.split_once('='))
+                .find(|(field, _)| *field == name)
+        };
+        if of("xsave_state_size").is_none() {
+            println!("SKIP glibc 2.33 for x86-64: {test}");
+            return;
+        }
+        let (_, settings) = SAME_FUNCTIONS[0];
+        let preferred = settings
+            .split([',', '=', ':'])
+            .filter_map(|word| word.strip_prefix('-'));
+        let preferred = preferred.map(|name| format!("preferred.{name}"));
+        let none: Vec<String> = preferred.chain(["xsave_state_size".to_owned()]).collect();
+        let found: Vec<_> = none.iter().filter_map(|name| of(name)).collect();
+        assert!(found.len() > 10, "{printed}");
+        for (field, value) in found {
+            assert_eq!(value, "0x0", "{field}");
+        }
+        for (field, value) in [
+            ("data_cache_size", "0x8000"),
+            ("shared_cache_size", "0x100000"),
+            ("non_temporal_threshold", "0xc0000"),
+            ("rep_movsb_threshold", "0x800"),
+            ("rep_stosb_threshold", "0x800"),
+        ] {
+            assert_eq!(of(field), Some((field, value)));
+        }
+    }
+
+    #[test]
+    fn a_cleared_environment_has_no_variable_of_the_user() {
+        let mut command = command("env").unwrap();
+        command.env("LS_COLORS", "none");
+        clear_environment(&mut command);
+        let printed = String::from_utf8(command.output().unwrap().stdout).unwrap();
+        let mut lines: Vec<&str> = printed.lines().collect();
+        lines.sort_unstable();
+        let path = format!("PATH={}", path_variable().to_string_lossy());
+        assert_eq!(lines, ["LC_ALL=C", &path]);
     }
 
     #[test]

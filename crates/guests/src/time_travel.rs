@@ -191,6 +191,9 @@ fn words(uml: &Uml, setting: Setting<'_>, libraries: &Libraries) -> Vec<String> 
     words.push(format!("{}={}", memory::GIVEN, setting.memory.0));
     words.push(format!("TMPDIR={}/tmp", super::PLACE));
     words.push(format!("PATH={PATH}"));
+    // The same on every processor of a host.
+    let variables = programs::SAME_FUNCTIONS.into_iter();
+    words.extend(variables.map(|(name, value)| format!("{name}={value}")));
     words.extend(setting.kind.variable());
     if uml.programs.is_some() {
         words.extend(own_programs::words(

@@ -112,11 +112,7 @@ fn command(tool: &ToolRun) -> io::Result<Command> {
     let mut command = programs::command(&tool.argv[0])?;
     command.args(&tool.argv[1..]);
     if !tool.user_environment {
-        // Options, languages and colours of the user's environment must not influence the
-        // measurement.
-        command.env_clear().env("LC_ALL", "C");
-        // The same path as for probes, which includes sbin.
-        command.env("PATH", programs::path_variable());
+        programs::clear_environment(&mut command);
     }
     if tool.user_environment {
         command.env("PATH", programs::path_of_user());

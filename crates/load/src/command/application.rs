@@ -129,12 +129,10 @@ impl Drop for Left {
 fn shell(root: &Path, command: &str, left: &Left) -> Command {
     let (name, value) = left.0.variable();
     let mut shell = programs::at("/bin/sh");
+    programs::clear_environment(&mut shell);
     shell
         .args(["-c", command])
         .current_dir(root)
-        .env_clear()
-        .env("PATH", programs::path_variable())
-        .env("LC_ALL", "C")
         .env(name, value)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());

@@ -40,11 +40,9 @@ impl Watchdog {
     pub fn start(entry: &str) -> Result<Self, LoadError> {
         let not_started = |source| LoadError::io("execve", "sh", source);
         let mut command = programs::command("sh").map_err(not_started)?;
+        programs::clear_environment(&mut command);
         command
             .args(["-c", SCRIPT, "fsdyno-watchdog", entry])
-            .env_clear()
-            .env("LC_ALL", "C")
-            .env("PATH", programs::path_variable())
             // All started programs close this end of the pipe, so it closes only when fsdyno exits.
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
