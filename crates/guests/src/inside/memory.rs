@@ -4,12 +4,12 @@
 
 use super::GuestInitError;
 use fsdyno_model::Bytes;
-use rustix::mm::{self, Advice, MapFlags, MprotectFlags, MremapFlags, ProtFlags};
+use rustix::io::Errno;
+use rustix::mm::{self, Advice, MapFlags, MprotectFlags, ProtFlags};
 use std::arch::global_asm;
 use std::ffi::c_void;
-use std::fs::{self, File};
+use std::fs;
 use std::io;
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -36,14 +36,14 @@ const CLEAR_REFERENCES: &str = "/proc/self/clear_refs";
 
 const PAGE: usize = 4096;
 
+/// How much of the program is copied at a time, bytes.
+const COPIED: usize = 4 << 20;
+
 /// How much memory is taken at a time where at most one block of the largest size is to be divided.
 const STEP: usize = 64 << 10;
 
-/// Where copies are made, far from all else: the kernel would join one with a mapping next to it, and
+/// Where memory is taken, far from all else: the kernel would join it with a mapping next to it, and
 /// keep track of both together.
-const COPIES: usize = 0x60_0000_0000;
-
-/// Where memory is taken, for the same reason.
 const TAKEN: usize = 0x70_0000_0000;
 
 /// The limits of dirty memory as fractions of free memory: background write-back starts at the first,
@@ -83,15 +83,14 @@ impl Part {
     }
 }
 
-/// Gives the process copies of its program and libraries, so that no page of their files remains in memory.
-/// The process has one thread.
+/// Gives the process copies of its program and libraries at their places, so that no page of their files
+/// remains in memory. The process has one thread.
 pub fn copy_program() -> Result<(), GuestInitError> {
     // The linker keeps what is used.
     // SAFETY: it is one byte, defined above.
     unsafe { fsdyno_last_variable.store(1, Ordering::Relaxed) };
     if settles() {
-        own_pages().map_err(GuestInitError::at("copy its program"))?;
-        drop_caches()?;
+        own_pages(drop_caches)?;
     }
     Ok(())
 }
@@ -120,7 +119,7 @@ pub fn settle() -> Result<(), GuestInitError> {
     let free = (memory / 8 * 7).min(unused);
     if settles() {
         touch_writable().map_err(GuestInitError::at("touch its memory"))?;
-        // When memory is given back, the kernel notes a new maximum. That of the copies depends on the build.
+        // When memory is given back, the kernel notes a new maximum. That so far depends on the build.
         fs::write(CLEAR_REFERENCES, "5").map_err(GuestInitError::at("forget its most memory"))?;
         drop_caches()?;
         // Whole blocks alone, and all of them.
@@ -194,39 +193,30 @@ fn movable_blocks(text: &str) -> Option<(u64, u64)> {
     Some((blocks, (PAGE as u64).checked_shl(order)?))
 }
 
-/// Replaces all pages of files in this process by copies.
-fn own_pages() -> io::Result<()> {
-    let memory = File::open("/proc/self/mem")?;
-    for part in to_copy(&parts(&fs::read_to_string("/proc/self/maps")?)) {
-        replace(part, &memory)?;
+/// Replaces all pages of files in this process by copies, each at its place: a copy elsewhere would need as
+/// much address space as the program, and the kernel keeps the most that there ever was. After each few,
+/// `drop` has the kernel forget those of the files: together they would take twice the program's memory.
+fn own_pages(drop: impl Fn() -> Result<(), GuestInitError>) -> Result<(), GuestInitError> {
+    let failed = |error: Errno| GuestInitError::at("copy its program")(error);
+    let maps = fs::read_to_string("/proc/self/maps");
+    let maps = maps.map_err(GuestInitError::at("list its memory"))?;
+    for part in parts(&maps).iter().filter(|part| part.file != 0) {
+        let (whole, length) = (part.begin as *mut c_void, part.end - part.begin);
+        // SAFETY: the part is mapped, privately. It keeps its content, and its access after that.
+        unsafe { mm::mprotect(whole, length, part.access | MprotectFlags::WRITE) }
+            .map_err(failed)?;
+        for begin in (part.begin..part.end).step_by(COPIED) {
+            let length = COPIED.min(part.end - begin);
+            // SAFETY: as above.
+            unsafe { mm::madvise(begin as *mut c_void, length, Advice::LinuxPopulateWrite) }
+                .map_err(failed)?;
+            drop()?;
+        }
+        // SAFETY: as above.
+        unsafe { mm::mprotect(whole, length, part.access) }.map_err(failed)?;
     }
-    touch_writable()
-}
-
-/// What nobody writes, and the variables of the program.
-fn to_copy(parts: &[Part]) -> impl Iterator<Item = &Part> {
-    let program = parts.first().map_or(0, |first| first.file);
-    let of_file = parts.iter().filter(|one| one.file != 0);
-    of_file.filter(move |one| one.file == program || !one.is_written())
-}
-
-/// Replaces a part. What this writes is on the stack.
-fn replace(part: &Part, memory: &File) -> io::Result<()> {
-    let length = part.end - part.begin;
-    let access = ProtFlags::READ | ProtFlags::WRITE;
-    let flags = MapFlags::PRIVATE | MapFlags::POPULATE;
-    // SAFETY: the copy is a new mapping, whose slice ends before it takes the place of the part. The
-    // part has the same content and access before and after that: one thread runs, and until then it
-    // writes no variable of the program.
-    unsafe {
-        let copy = mm::mmap_anonymous(COPIES as *mut c_void, length, access, flags)?;
-        let bytes = std::slice::from_raw_parts_mut(copy.cast::<u8>(), length);
-        memory.read_exact_at(bytes, part.begin as u64)?;
-        mm::mprotect(copy, length, part.access)?;
-        let place = part.begin as *mut c_void;
-        mm::mremap_fixed(copy, length, length, MremapFlags::MAYMOVE, place)?;
-    }
-    Ok(())
+    touch_writable().map_err(GuestInitError::at("touch its memory"))?;
+    drop()
 }
 
 /// The readable parts, from `/proc/self/maps`.
@@ -262,6 +252,18 @@ mod tests {
     use super::*;
     use std::sync::atomic::AtomicU32;
 
+    /// KiB of memory that belong to files and not to this process, from `/proc/self/smaps`.
+    fn pages_of_files(smaps: &str) -> u64 {
+        let of = |name: &str| {
+            let lines = smaps.lines().filter_map(|line| line.strip_prefix(name));
+            let numbers =
+                lines.filter_map(|rest| rest.split_whitespace().next()?.parse::<u64>().ok());
+            numbers.sum::<u64>()
+        };
+        // The part that the kernel gives every process has no copies.
+        of("Rss:") - of("Anonymous:") - if smaps.contains("[vdso]") { 8 } else { 0 }
+    }
+
     #[test]
     fn a_process_runs_on_in_copies_of_its_pages() {
         // In a child, whose other threads do not exist.
@@ -269,14 +271,12 @@ mod tests {
         let child = unsafe { libc::fork() };
         if child == 0 {
             static COUNTED: AtomicU32 = AtomicU32::new(0);
-            let of_files = || {
-                let all = parts(&fs::read_to_string("/proc/self/maps").unwrap_or_default());
-                to_copy(&all).count()
-            };
             COUNTED.store(7, Ordering::Relaxed);
-            let copied = of_files() > 2 && own_pages().is_ok();
-            let done = copied
-                && of_files() == 0
+            let shared =
+                || pages_of_files(&fs::read_to_string("/proc/self/smaps").unwrap_or_default());
+            let done = shared() > 0
+                && own_pages(|| Ok(())).is_ok()
+                && shared() == 0
                 && COUNTED.fetch_add(1, Ordering::Relaxed) == 7
                 && "a text".to_uppercase() == "A TEXT";
             // SAFETY: it only ends the process.
