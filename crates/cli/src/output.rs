@@ -11,7 +11,7 @@
 
 use crate::exit::CliError;
 use clap::ColorChoice;
-use fsdyno_files::Existing;
+use fsdyno_files::{Existing, Output};
 use fsdyno_model::printable::is_steering;
 use fsdyno_model::printable_lines;
 use fsdyno_report::formats::terminal::{left, width as text_width, wrap};
@@ -184,14 +184,39 @@ pub fn to(file: Option<&Path>, text: &[u8], existing: Existing) -> Result<(), Cl
 
 /// Writes bytes to a file unchanged and atomically.
 pub fn save(path: &Path, bytes: &[u8], existing: Existing) -> Result<(), CliError> {
-    fsdyno_files::replace(path, bytes, 0o666, existing).map_err(|error| match error.kind() {
+    fsdyno_files::replace(path, bytes, 0o666, existing).map_err(|error| not_saved(path, &error))
+}
+
+/// The same for text that is too large for memory: writes it while it is generated, to a file or to
+/// standard output.
+pub fn stream_to(
+    file: Option<&Path>,
+    existing: Existing,
+    write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
+) -> Result<(), CliError> {
+    let Some(path) = file else {
+        return stream(write);
+    };
+    let saved = || {
+        let mut output = Output::create(path, 0o666, existing)?;
+        let mut out = std::io::BufWriter::new(Visible(&mut output));
+        write(&mut out)?;
+        out.flush()?;
+        drop(out);
+        output.commit()
+    };
+    saved().map_err(|error| not_saved(path, &error))
+}
+
+fn not_saved(path: &Path, error: &std::io::Error) -> CliError {
+    match error.kind() {
         ErrorKind::AlreadyExists => taken(path),
         ErrorKind::StorageFull => CliError::failure(format!(
             "cannot write {}: {error}; no partial file remains. Free space, or name another file.",
             path.display()
         )),
         _ => CliError::failure(format!("cannot write {}: {error}", path.display())),
-    })
+    }
 }
 
 /// Refuses a file that [`save`] would refuse, before work is done for it.

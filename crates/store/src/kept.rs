@@ -15,6 +15,7 @@ use fsdyno_model::{
 use rusqlite::{Connection, ErrorCode, OptionalExtension as _, Transaction, params};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use std::ops::ControlFlow;
 
 /// A kind of record that a store keeps.
 pub(crate) trait Kept: Record {
@@ -155,24 +156,41 @@ pub(crate) fn read<R: Kept>(
     let Some(info) = info::<R>(connection, id)? else {
         return Ok(None);
     };
-    let document = R::document(&info, detail);
+    let mut parts = Vec::new();
+    each::<R>(connection, (id, &info), detail, |part| {
+        parts.push(part);
+        ControlFlow::Continue(())
+    })?;
+    Ok(Some(R::whole(info, parts)))
+}
+
+/// Gives each part of a record in this detail to a function, in their order, until that breaks off.
+pub(crate) fn each<R: Kept>(
+    connection: &Connection,
+    (id, info): (&str, &R::Info),
+    detail: Detail,
+    mut take: impl FnMut(R::Part) -> ControlFlow<()>,
+) -> rusqlite::Result<()> {
+    let document = R::document(info, detail);
     let query = format!("SELECT place, {document} FROM part WHERE record = ?1 ORDER BY place");
     let mut statement = connection.prepare(&query)?;
     let mut rows = statement.query([id])?;
     let mut reader = Reader::default();
-    let (mut parts, mut operations) = (Vec::new(), 0);
+    let mut operations = 0;
     while let Some(row) = rows.next()? {
         let (place, text): (i64, _) = (row.get(0)?, row.get_ref(1)?.as_str()?);
         let located = |error| at(&format!("{} {place}", R::PART), error);
         let part = reader.read(text).map_err(located)?;
-        let checked = match R::position(&info, &part).map(signed) {
-            Some(position) if position == place => R::check(&info, &part, &mut operations),
+        let checked = match R::position(info, &part).map(signed) {
+            Some(position) if position == place => R::check(info, &part, &mut operations),
             _ => Err("its place is another one".to_owned()),
         };
         checked.map_err(|why| located(refused(why)))?;
-        parts.push(part);
+        if take(part).is_break() {
+            break;
+        }
     }
-    Ok(Some(R::whole(info, parts)))
+    Ok(())
 }
 
 impl Kept for ResultSet {

@@ -36,7 +36,7 @@ pub use exploration::ExplorationSummary;
 pub use fault_tests::FaultTestsSummary;
 pub use join::{Joined, Unit};
 pub use merge::Merged;
-pub use query::{Detail, RunSummary};
+pub use query::{Detail, Reading, RunSummary};
 pub use resolve::Named;
 pub use schema::{APPLICATION_ID, SCHEMA_VERSION};
 pub use series::SeriesSummary;

@@ -1,13 +1,14 @@
 //! Reads whole runs, and lists runs.
 
 use crate::error::fault;
-use crate::kept::{Kept, exists, read};
+use crate::kept::{Kept, each, exists, info, read};
 use crate::row::{Fields, all, only};
 use crate::{Store, StoreError};
-use fsdyno_model::{Nanos, ResultSet, StopReason};
-use rusqlite::Connection;
+use fsdyno_model::{CellRecord, Nanos, ResultSet, RunInfo, StopReason};
+use rusqlite::{Connection, Transaction};
 use serde::Serialize;
 use std::collections::BTreeSet;
+use std::ops::ControlFlow;
 
 /// What is read of the cells of a run: their commands, timelines, histograms and profiles are most
 /// of it.
@@ -51,6 +52,36 @@ pub struct RunSummary {
     /// The duration: the sum of the times of its recorded cells. Pauses between an interruption and
     /// `--resume`, and unrecorded work of a killed session, do not count.
     pub took_ns: Nanos,
+}
+
+/// A run that is read cell by cell, because all of them may not fit into memory. It is read in one
+/// transaction: another process may be writing to it.
+#[derive(Debug)]
+pub struct Reading<'a> {
+    store: &'a Store,
+    snapshot: Transaction<'a>,
+    run: RunInfo,
+}
+
+impl Reading<'_> {
+    /// The run without its cells.
+    pub fn run(&self) -> &RunInfo {
+        &self.run
+    }
+
+    /// Gives each recorded cell in this detail to a function, by index, until that breaks off.
+    pub fn cells(
+        &self,
+        detail: Detail,
+        take: impl FnMut(CellRecord) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        let of = (self.run.id.as_str(), &self.run);
+        let read = each::<ResultSet>(&self.snapshot, of, detail, take);
+        read.map_err(fault(
+            &self.store.path,
+            format!("reading run `{}`", self.run.id),
+        ))
+    }
 }
 
 impl Store {
@@ -103,6 +134,18 @@ impl Store {
     /// A whole run, read in one transaction: another process may be writing to it.
     pub fn load(&self, id: &str) -> Result<ResultSet, StoreError> {
         self.load_in(Detail::All, id)
+    }
+
+    /// A run, to read it cell by cell.
+    pub fn reading(&self, id: &str) -> Result<Reading<'_>, StoreError> {
+        let failed = || fault(&self.path, format!("reading run `{id}`"));
+        let snapshot = self.connection.unchecked_transaction().map_err(failed())?;
+        let run = info::<ResultSet>(&snapshot, id).map_err(failed())?;
+        Ok(Reading {
+            run: run.ok_or_else(|| self.no_such_run(id))?,
+            store: self,
+            snapshot,
+        })
     }
 
     /// A run with cells in this detail.

@@ -7,10 +7,14 @@ use crate::args::{percent, report_format};
 use crate::exit::CliError;
 use crate::output;
 use clap::{ArgAction, Args};
-use fsdyno_report::{Options, render_crash, render_disk_faults, render_exploration};
-use fsdyno_store::{Named, Store};
-use std::path::Path;
-use std::path::PathBuf;
+use fsdyno_files::Existing;
+use fsdyno_report::formats::csv::SamplesCsv;
+use fsdyno_report::run_report::{Samples, Seen};
+use fsdyno_report::{Format, Options, render_crash, render_disk_faults, render_exploration};
+use fsdyno_store::{Detail, Named, Store};
+use std::io::ErrorKind;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
 
 #[derive(Debug, Args)]
 pub struct ReportArgs {
@@ -79,6 +83,10 @@ pub fn report(args: &ReportArgs, store: &Path) -> Result<(), CliError> {
         (Named::Exploration(id), _) => {
             return Err(not_published(&id, "an exploration of crash states"));
         }
+        (Named::Run(id), []) if format == Format::Csv => {
+            let existing = output::existing(args.force);
+            return csv(&store, &id, args.output.as_deref(), existing);
+        }
         (Named::Run(id), []) => {
             let detail = rendering::detail(format, options.long);
             let mut set = store.load_with_variants(detail, &id)?;
@@ -96,6 +104,36 @@ pub fn report(args: &ReportArgs, store: &Path) -> Result<(), CliError> {
         }
     };
     output::to(args.output.as_deref(), &bytes, output::existing(args.force))
+}
+
+/// Writes the raw samples of a run cell by cell.
+fn csv(store: &Store, id: &str, file: Option<&Path>, existing: Existing) -> Result<(), CliError> {
+    let reading = store.reading(id)?;
+    let mut seen = Seen::default();
+    reading.cells(Detail::Latencies, |record| {
+        seen.note(&record);
+        ControlFlow::Continue(())
+    })?;
+    let samples = Samples::of(reading.run().clone(), seen);
+    let mut unreadable = Ok(());
+    output::stream_to(file, existing, |out| {
+        let mut csv = SamplesCsv::new(samples, out)?;
+        let mut written = Ok(());
+        unreadable = reading.cells(Detail::Latencies, |record| {
+            written = csv.cell(&record);
+            if written.is_ok() {
+                ControlFlow::Continue(())
+            } else {
+                ControlFlow::Break(())
+            }
+        });
+        // Without a part of the cells no file appears.
+        if unreadable.is_err() {
+            return Err(ErrorKind::InvalidData.into());
+        }
+        written.and_then(|()| csv.end())
+    })
+    .or_else(|error| unreadable.map_err(CliError::from).and(Err(error)))
 }
 
 /// Tables have no crash tests.

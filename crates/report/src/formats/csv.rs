@@ -1,17 +1,15 @@
 //! A table as CSV (RFC 4180). Quantities are exact, and unknown values are empty.
 
-use crate::document::Table;
+use crate::document::{Column, Row, Table};
+use crate::run_report::Samples;
+use fsdyno_model::CellRecord;
+use std::io::{self, Write};
 
 /// Renders a table.
 pub fn render(table: &Table) -> Result<Vec<u8>, csv::Error> {
-    let mut writer = csv::WriterBuilder::new()
-        .terminator(csv::Terminator::CRLF)
-        .from_writer(Vec::new());
+    let mut writer = writer(Vec::new());
     let names = table.names();
-    let columns = table
-        .columns
-        .iter()
-        .map(|column| column.label.full.as_str());
+    let columns = headings(&table.columns);
     writer.write_record(names.iter().copied().chain(columns))?;
     for (group, row) in table.grouped_rows() {
         let mut cells: Vec<String> = Vec::with_capacity(names.len() + table.columns.len());
@@ -21,13 +19,70 @@ pub fn render(table: &Table) -> Result<Vec<u8>, csv::Error> {
         if names.len() > cells.len() {
             cells.push(safe(&row.name()));
         }
-        cells.extend(row.cells.iter().map(|cell| safe(&cell.raw())));
-        cells.resize(names.len() + table.columns.len(), String::new());
-        writer.write_record(&cells)?;
+        write(&mut writer, cells, row, names.len() + table.columns.len())?;
     }
     writer
         .into_inner()
         .map_err(|error| csv::Error::from(error.into_error()))
+}
+
+/// The raw samples of a run, written cell by cell: those of all cells may not fit into memory.
+pub struct SamplesCsv<W: Write> {
+    samples: Samples,
+    writer: csv::Writer<W>,
+    width: usize,
+}
+
+impl<W: Write> SamplesCsv<W> {
+    /// Writes the names of the columns.
+    pub fn new(samples: Samples, out: W) -> io::Result<Self> {
+        let mut writer = writer(out);
+        let columns = samples.columns();
+        writer.write_record(headings(&columns))?;
+        Ok(Self {
+            samples,
+            writer,
+            width: columns.len(),
+        })
+    }
+
+    /// Writes the rows of a cell.
+    pub fn cell(&mut self, record: &CellRecord) -> io::Result<()> {
+        for row in self.samples.rows(record) {
+            write(
+                &mut self.writer,
+                Vec::with_capacity(self.width),
+                &row,
+                self.width,
+            )?;
+        }
+        Ok(())
+    }
+
+    pub fn end(mut self) -> io::Result<()> {
+        self.writer.flush()
+    }
+}
+
+fn writer<W: Write>(out: W) -> csv::Writer<W> {
+    let mut writer = csv::WriterBuilder::new();
+    writer.terminator(csv::Terminator::CRLF).from_writer(out)
+}
+
+fn headings(columns: &[Column]) -> impl Iterator<Item = &str> {
+    columns.iter().map(|column| column.label.full.as_str())
+}
+
+/// Writes these cells and those of a row, with empty ones up to a width.
+fn write<W: Write>(
+    writer: &mut csv::Writer<W>,
+    mut cells: Vec<String>,
+    row: &Row,
+    width: usize,
+) -> Result<(), csv::Error> {
+    cells.extend(row.cells.iter().map(|cell| safe(&cell.raw())));
+    cells.resize(width, String::new());
+    writer.write_record(&cells)
 }
 
 /// Prefixes text that a spreadsheet would execute as a formula with an apostrophe, which

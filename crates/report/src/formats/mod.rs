@@ -4,7 +4,7 @@
 pub mod bencher;
 pub mod bonnie;
 mod cells;
-mod csv;
+pub mod csv;
 pub mod html;
 pub mod json;
 pub mod markdown;

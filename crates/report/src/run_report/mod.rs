@@ -23,7 +23,7 @@ mod user_code;
 mod variants;
 mod why;
 
-pub use samples::figures;
+pub use samples::{Samples, Seen, figures};
 
 use crate::charts::Chart;
 use crate::comparison::{self, Comparison, Comparisons, Leaders, facts, labs};

@@ -14,9 +14,10 @@ use crate::why::parts::{Anatomy, Part};
 use fsdyno_model::disk_use::{DiskFigures, DiskUse};
 use fsdyno_model::figures::ALL;
 use fsdyno_model::{
-    CellRecord, Figure, FigureDefinition, FigureName, Fragmentation, KernelWork, LabShare, Nanos,
-    Outcome, Point, ResultSet, Sample, Waits, Warning,
+    CellRecord, Effective, Figure, FigureDefinition, FigureName, Fragmentation, KernelWork,
+    LabShare, Nanos, Outcome, Point, ResultSet, RunInfo, Sample, Waits, Warning,
 };
+use std::collections::BTreeMap;
 
 /// The part of a cell that a row shows.
 #[derive(Clone, Copy)]
@@ -212,48 +213,89 @@ const UNTIL_RETURN: &str = "return_";
 
 /// The raw samples of a run.
 pub fn figures(set: &ResultSet) -> Table {
-    let labs = set.labs();
-    let has_kernels = labs.iter().any(|share| share.kernels_of.is_some());
-    let labs = if labs.len() > 1 || has_kernels {
-        &labs[..]
-    } else {
-        &[]
-    };
-    let mut samples = set.cells.iter().flat_map(|record| &record.samples);
-    let on_disks = samples.clone().any(|sample| !sample.disks.is_empty());
-    let counted = samples.any(|sample| !sample.kernel.is_empty());
-    let columns = columns(!labs.is_empty(), counted, on_disks);
-    let processor = Processor::of(&set.run.plan);
-    let mut rows = Vec::new();
+    let mut seen = Seen::default();
     for record in &set.cells {
-        let of_lab = of_lab(set, labs, record);
-        let mut row = |line: Line<'_>| {
-            let mut row: Vec<Cell> = CELL.iter().map(|(_, cell)| cell(&line)).collect();
-            row.extend(cells(&PHASE, line.phase));
-            row.extend(cells(&CONDITIONS, line.sample));
-            row.extend(FigureName::all().map(|figure| {
-                let value = line.sample.and_then(|sample| figure.value(sample));
-                Cell::known(value, Cell::Number)
-            }));
-            row.extend(cells(&AMOUNTS, line.sample));
-            row.extend(cells(&WARNING, line.warning));
-            row.extend(cells(&FIGURE, line.figure));
-            row.extend(of_lab.clone());
-            if counted {
-                let work = line.sample.and_then(Sample::whole_kernel_work);
-                row.extend(cells(&KERNEL, work));
-                let work = line
-                    .sample
-                    .and_then(|one| one.kernel_work_until(Point::Returned));
-                row.extend(cells(&KERNEL, work));
-                row.extend(line.parts(processor));
-            }
-            row.extend(line.disks());
-            rows.push(Row::new("", row));
+        seen.note(record);
+    }
+    let samples = Samples::of(set.run.clone(), seen);
+    let rows = set.cells.iter().flat_map(|record| samples.rows(record));
+    Table::new("samples", "", samples.columns(), rows)
+}
+
+/// What cells have that decides which columns there are.
+#[derive(Debug, Default)]
+pub struct Seen {
+    /// For each contender, the first cell that names its guest, without samples.
+    guests: BTreeMap<u32, CellRecord>,
+    on_disks: bool,
+    counted: bool,
+}
+
+impl Seen {
+    pub fn note(&mut self, record: &CellRecord) {
+        let mut effective = record.effective.iter();
+        if let Some(guest) = effective.find(|one| one.source == Effective::GUEST) {
+            self.guests
+                .entry(record.cell.contender)
+                .or_insert_with(|| CellRecord {
+                    samples: Vec::new(),
+                    commands: Vec::new(),
+                    effective: vec![guest.clone()],
+                    warnings: Vec::new(),
+                    ..record.clone()
+                });
+        }
+        let samples = record.samples.iter();
+        self.on_disks |= samples.clone().any(|sample| !sample.disks.is_empty());
+        self.counted |= samples.clone().any(|sample| !sample.kernel.is_empty());
+    }
+}
+
+/// The rows of a run, cell by cell.
+#[derive(Debug)]
+pub struct Samples {
+    /// The run, with the cells that name guests.
+    set: ResultSet,
+    /// If there are several, or one of several kernels.
+    labs: Vec<LabShare>,
+    on_disks: bool,
+    counted: bool,
+    processor: Processor,
+}
+
+impl Samples {
+    pub fn of(run: RunInfo, seen: Seen) -> Self {
+        let processor = Processor::of(&run.plan);
+        let mut cells: Vec<CellRecord> = seen.guests.into_values().collect();
+        cells.sort_by_key(|record| record.cell.index);
+        let set = ResultSet {
+            schema: ResultSet::SCHEMA,
+            run,
+            cells,
+            variants: Vec::new(),
         };
+        let mut labs = set.labs();
+        if labs.len() == 1 && labs.iter().all(|share| share.kernels_of.is_none()) {
+            labs.clear();
+        }
+        Self {
+            set,
+            labs,
+            on_disks: seen.on_disks,
+            counted: seen.counted,
+            processor,
+        }
+    }
+
+    pub fn columns(&self) -> Vec<Column> {
+        columns(!self.labs.is_empty(), self.counted, self.on_disks)
+    }
+
+    /// The rows of a cell of the run.
+    pub fn rows(&self, record: &CellRecord) -> Vec<Row> {
         let whole = Line {
             row: "outcome",
-            set,
+            set: &self.set,
             record,
             phase: None,
             sample: None,
@@ -261,54 +303,73 @@ pub fn figures(set: &ResultSet) -> Table {
             warning: None,
             figure: None,
         };
-        for warning in &record.warnings {
-            row(Line {
-                row: "warning",
-                warning: Some(warning),
-                ..whole
-            });
-        }
+        let mut lines: Vec<Line<'_>> = Vec::new();
+        lines.extend(record.warnings.iter().map(|warning| Line {
+            row: "warning",
+            warning: Some(warning),
+            ..whole
+        }));
         for sample in &record.samples {
             let phase = Some(sample);
-            row(Line {
+            lines.push(Line {
                 row: "sample",
                 phase,
                 sample: phase,
                 ..whole
             });
-            for disk in sample.disks.iter().filter(|_| sample.disks.len() > 1) {
-                row(Line {
-                    row: "disk",
-                    phase,
-                    disk: Some(disk),
-                    ..whole
-                });
-            }
+            let disks = sample.disks.iter().filter(|_| sample.disks.len() > 1);
+            lines.extend(disks.map(|disk| Line {
+                row: "disk",
+                phase,
+                disk: Some(disk),
+                ..whole
+            }));
         }
         for sample in &record.samples {
             let phase = Some(sample);
-            for warning in &sample.warnings {
-                row(Line {
-                    row: "warning",
-                    phase,
-                    warning: Some(warning),
-                    ..whole
-                });
-            }
-            for figure in &sample.figures {
-                row(Line {
-                    row: "figure",
-                    phase,
-                    figure: Some(figure),
-                    ..whole
-                });
-            }
+            lines.extend(sample.warnings.iter().map(|warning| Line {
+                row: "warning",
+                phase,
+                warning: Some(warning),
+                ..whole
+            }));
+            lines.extend(sample.figures.iter().map(|figure| Line {
+                row: "figure",
+                phase,
+                figure: Some(figure),
+                ..whole
+            }));
         }
         if record.outcome != Outcome::Measured {
-            row(whole);
+            lines.push(whole);
         }
+        lines.iter().map(|line| self.row(line)).collect()
     }
-    Table::new("samples", "", columns, rows)
+
+    fn row(&self, line: &Line<'_>) -> Row {
+        let mut row: Vec<Cell> = CELL.iter().map(|(_, cell)| cell(line)).collect();
+        row.extend(cells(&PHASE, line.phase));
+        row.extend(cells(&CONDITIONS, line.sample));
+        row.extend(FigureName::all().map(|figure| {
+            let value = line.sample.and_then(|sample| figure.value(sample));
+            Cell::known(value, Cell::Number)
+        }));
+        row.extend(cells(&AMOUNTS, line.sample));
+        row.extend(cells(&WARNING, line.warning));
+        row.extend(cells(&FIGURE, line.figure));
+        row.extend(of_lab(&self.set, &self.labs, line.record));
+        if self.counted {
+            let work = line.sample.and_then(Sample::whole_kernel_work);
+            row.extend(cells(&KERNEL, work));
+            let work = line
+                .sample
+                .and_then(|one| one.kernel_work_until(Point::Returned));
+            row.extend(cells(&KERNEL, work));
+            row.extend(line.parts(self.processor));
+        }
+        row.extend(line.disks());
+        Row::new("", row)
+    }
 }
 
 /// The columns of a run with several labs, whose kernels count their work, or on model disks.

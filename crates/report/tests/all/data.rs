@@ -3,6 +3,8 @@
 use crate::fixture;
 use crate::wide;
 use fsdyno_model::ResultSet;
+use fsdyno_report::formats::csv::SamplesCsv;
+use fsdyno_report::run_report::{Samples, Seen};
 use fsdyno_report::{Format, render};
 
 #[test]
@@ -25,6 +27,23 @@ fn csv_reads_back_with_a_row_for_every_sample_and_every_cell_not_measured() {
         rows[0][at("durable_ns")],
         first.durable_ns.unwrap().0.to_string()
     );
+}
+
+#[test]
+fn csv_that_is_written_cell_by_cell_is_that_of_the_whole_run() {
+    for set in [fixture::run(), fixture::mixed_labs(), fixture::repeated()] {
+        let mut seen = Seen::default();
+        for record in &set.cells {
+            seen.note(record);
+        }
+        let mut bytes = Vec::new();
+        let mut csv = SamplesCsv::new(Samples::of(set.run.clone(), seen), &mut bytes).unwrap();
+        for record in &set.cells {
+            csv.cell(record).unwrap();
+        }
+        csv.end().unwrap();
+        assert_eq!(bytes, render(&set, Format::Csv, &wide(80)).unwrap());
+    }
 }
 
 #[test]

@@ -2,8 +2,9 @@
 
 use super::{WorkDir, specimen};
 use crate::{Detail, StoreError};
-use fsdyno_model::{Failure, FigureName, Outcome, Plan, ResultSet, Stage, StopReason};
+use fsdyno_model::{CellRecord, Failure, FigureName, Outcome, Plan, ResultSet, Stage, StopReason};
 use std::collections::BTreeSet;
+use std::ops::ControlFlow;
 
 #[test]
 fn a_run_with_every_field_and_variant_round_trips() {
@@ -302,4 +303,36 @@ fn a_run_is_read_without_what_a_report_of_its_figures_does_not_need() {
     store.begin(&run).unwrap();
     store.record("judged", &whole).unwrap();
     assert_eq!(cells(Detail::Figures, "judged"), of_latencies);
+}
+
+#[test]
+fn a_run_is_read_cell_by_cell_as_it_was_when_reading_began() {
+    let work_dir = WorkDir::new();
+    let mut store = work_dir.open();
+    let run = specimen::run("r", 3);
+    store.begin(&run).unwrap();
+    for index in [1, 0] {
+        store.record("r", &specimen::measured(index)).unwrap();
+    }
+    let other = work_dir.open();
+    let reading = other.reading("r").unwrap();
+    assert_eq!(reading.run(), &run);
+    store.record("r", &specimen::measured(2)).unwrap();
+    let read = |most: usize| {
+        let mut read = Vec::new();
+        let take = |record: CellRecord| {
+            read.push(record.cell.index);
+            if read.len() == most {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
+        };
+        reading.cells(Detail::Figures, take).unwrap();
+        read
+    };
+    assert_eq!(read(1), [0]);
+    assert_eq!(read(9), [0, 1]);
+    let unknown = store.reading("none").unwrap_err();
+    assert!(matches!(unknown, StoreError::NoSuchRun { .. }), "{unknown}");
 }

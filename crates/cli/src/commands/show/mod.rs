@@ -11,7 +11,9 @@ use crate::output;
 use clap::Args;
 use fsdyno_model::step::shell_line;
 use fsdyno_model::{CellRecord, Effective, Outcome, ResultSet, RunInfo};
-use fsdyno_store::{Named, Store};
+use fsdyno_store::{Detail, Named, Reading, Store};
+use stages::Stages;
+use std::ops::ControlFlow;
 use std::path::Path;
 
 #[derive(Debug, Args)]
@@ -40,8 +42,8 @@ pub fn show(args: &ShowArgs, store: &Path) -> Result<(), CliError> {
     } else {
         store.resolve_any(&args.run)?
     };
-    let set = match named {
-        Named::Run(id) => store.load(&id)?,
+    let id = match named {
+        Named::Run(id) => id,
         Named::Series(id) => return series::show(&store.load_series(&id)?, args.json),
         Named::Exploration(id) => {
             return series::show_exploration(&store.exploration(&id)?, args.json);
@@ -50,15 +52,31 @@ pub fn show(args: &ShowArgs, store: &Path) -> Result<(), CliError> {
             return series::show_fault_tests(&store.load_fault_tests(&id)?, args.json);
         }
     };
+    let reading = store.reading(&id)?;
     if let Some(index) = args.commands {
-        return commands(&set, index, args.json);
+        return commands(&reading, index, args.json);
     }
     if args.latencies {
-        return latencies::show(&set, args.json);
+        return latencies::show(&store.load_in(Detail::Latencies, &id)?, args.json);
     }
     if args.json {
-        return output::json(&set.run);
+        return output::json(reading.run());
     }
+    let mut stages = Stages::default();
+    let mut cells = Vec::new();
+    // What is shown of a cell is a small part of it.
+    reading.cells(Detail::Figures, |mut record| {
+        stages.add(&record);
+        record.samples = Vec::new();
+        cells.push(record);
+        ControlFlow::Continue(())
+    })?;
+    let set = ResultSet {
+        schema: ResultSet::SCHEMA,
+        run: reading.run().clone(),
+        cells,
+        variants: Vec::new(),
+    };
     let tags = store.tags(&set.run.id)?;
     let mut rows = facts(&set.run, store.is_claimed(&set.run.id), &tags);
     rows.extend(labs(&set));
@@ -73,7 +91,7 @@ pub fn show(args: &ShowArgs, store: &Path) -> Result<(), CliError> {
     let mut rows = vec![output::words(header)];
     rows.extend(set.cells.iter().map(|record| row(&set.run, record)));
     output::rows(&rows, output::width())?;
-    let rows = stages::rows(&set.cells);
+    let rows = stages.rows();
     if !rows.is_empty() {
         output::bytes(b"\n")?;
         output::rows(&rows, output::width())?;
@@ -194,17 +212,21 @@ fn row(run: &RunInfo, record: &CellRecord) -> Vec<String> {
     ]
 }
 
-fn commands(set: &ResultSet, index: u32, json: bool) -> Result<(), CliError> {
-    let record = set
-        .cells
-        .iter()
-        .find(|record| record.cell.index == index)
-        .ok_or_else(|| {
-            CliError::usage(format!(
-                "{} has no recorded cell {index}. List the cells: fsdyno show",
-                set.run.id
-            ))
-        })?;
+fn commands(reading: &Reading<'_>, index: u32, json: bool) -> Result<(), CliError> {
+    let mut found = None;
+    reading.cells(Detail::All, |record| {
+        if record.cell.index < index {
+            return ControlFlow::Continue(());
+        }
+        found = Some(record).filter(|record| record.cell.index == index);
+        ControlFlow::Break(())
+    })?;
+    let record = found.ok_or_else(|| {
+        CliError::usage(format!(
+            "{} has no recorded cell {index}. List the cells: fsdyno show",
+            reading.run().id
+        ))
+    })?;
     if json {
         return output::json(&record.commands);
     }

@@ -2,52 +2,66 @@
 
 use fsdyno_model::{CellRecord, Nanos, Stage};
 
-/// A header and a row for the measured time and for each stage, the longest first; empty if the
-/// times of stages were not recorded.
-pub fn rows(cells: &[CellRecord]) -> Vec<Vec<String>> {
-    let mut stages: Vec<(String, u64)> = Vec::new();
-    let (mut total, mut measured, mut phases) = (0, 0, 0);
-    let phase = Stage::Phase(String::new()).to_string();
-    for (cell, times) in cells.iter().map(|cell| (cell, cell.stages())) {
+/// The times of the cells so far.
+#[derive(Debug, Default)]
+pub struct Stages {
+    /// Those of each stage without the phases, in the order of their first cell.
+    sums: Vec<(String, u64)>,
+    total: u64,
+    /// The measured part of the phases.
+    measured: u64,
+    phases: u64,
+}
+
+impl Stages {
+    pub fn add(&mut self, cell: &CellRecord) {
+        let times = cell.stages();
         if times.is_empty() {
-            continue;
+            return;
         }
+        let phase = Stage::Phase(String::new()).to_string();
         let samples = cell.samples.iter();
-        measured += samples
+        self.measured += samples
             .map(|sample| sample.durable_ns.unwrap_or(sample.return_ns).0)
             .chain(cell.other_passes().into_iter().map(|(_, time)| time.0))
             .sum::<u64>();
         for (stage, time) in times {
-            total += time.0;
+            self.total += time.0;
             if stage.starts_with(&phase) {
-                phases += time.0;
+                self.phases += time.0;
                 continue;
             }
-            match stages.iter_mut().find(|(name, _)| name == stage) {
+            match self.sums.iter_mut().find(|(name, _)| name == stage) {
                 Some((_, sum)) => *sum += time.0,
-                None => stages.push((stage.to_owned(), time.0)),
+                None => self.sums.push((stage.to_owned(), time.0)),
             }
         }
     }
-    if total == 0 {
-        return Vec::new();
+
+    /// A header and a row for the measured time and for each stage, the longest first; empty if the
+    /// times of stages were not recorded.
+    pub fn rows(self) -> Vec<Vec<String>> {
+        if self.total == 0 {
+            return Vec::new();
+        }
+        let mut stages = self.sums;
+        stages.push((
+            "start and end of phases".to_owned(),
+            self.phases.saturating_sub(self.measured),
+        ));
+        stages.sort_by_key(|(_, time)| std::cmp::Reverse(*time));
+        stages.insert(0, ("measured".to_owned(), self.measured));
+        let mut rows = vec![
+            ["TIME OF CELLS", "TOOK", "SHARE"]
+                .map(str::to_owned)
+                .to_vec(),
+        ];
+        rows.extend(stages.into_iter().map(|(name, time)| {
+            let share = 100.0 * time as f64 / self.total as f64;
+            vec![name, Nanos(time).to_string(), format!("{share:.0} %")]
+        }));
+        rows
     }
-    stages.push((
-        "start and end of phases".to_owned(),
-        phases.saturating_sub(measured),
-    ));
-    stages.sort_by_key(|(_, time)| std::cmp::Reverse(*time));
-    stages.insert(0, ("measured".to_owned(), measured));
-    let mut rows = vec![
-        ["TIME OF CELLS", "TOOK", "SHARE"]
-            .map(str::to_owned)
-            .to_vec(),
-    ];
-    rows.extend(stages.into_iter().map(|(name, time)| {
-        let share = 100.0 * time as f64 / total as f64;
-        vec![name, Nanos(time).to_string(), format!("{share:.0} %")]
-    }));
-    rows
 }
 
 #[cfg(test)]
@@ -71,6 +85,13 @@ mod tests {
             commands: Vec::new(),
             effective,
             warnings: Vec::new(),
+        };
+        let rows = |cells: &[CellRecord]| {
+            let mut stages = Stages::default();
+            for cell in cells {
+                stages.add(cell);
+            }
+            stages.rows()
         };
         // A run of an older version.
         assert!(rows(&[cell(Vec::new())]).is_empty());
