@@ -1,18 +1,16 @@
 //! Full disks, and quotas of users that are reached: what a user could still do there, and what was
 //! lost, as an answer in sentences and a table with a column for each contender.
 
+mod quotas;
+
 use crate::disk_faults;
 use crate::document::{
     Block, Cell, Column, Document, Filter, Label, Overflow, Row, Section, Table,
 };
 use crate::terms;
-use fsdyno_model::{
-    Accounting, ActionOutcome, Bytes, FaultTest, FaultTests, Filling, FullAction, FullDisk,
-    QuotaUse,
-};
+use fsdyno_model::{ActionOutcome, Bytes, FaultTest, FaultTests, Filling, FullAction, FullDisk};
 use fsdyno_stats::median;
-use std::cmp::Ordering;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// The label of a row, and its word for one life.
 type Property<'a> = (&'a str, Box<dyn Fn(&FullDisk) -> String + 'a>);
@@ -22,14 +20,6 @@ const SLOWER: [(u32, &str); 3] = [(90, "from 90 %"), (95, "from 95 %"), (99, "la
 
 /// The levels at which small files are saved.
 const SAVES: [(u32, &str); 2] = [(95, "saves at 95 %"), (99, "saves at 99 %")];
-
-/// The rows of the accounting of quotas.
-const QUOTA: [&str; 3] = ["charge", "charge after a stop", "limit after a stop"];
-
-const LEGEND_OF_QUOTAS: &str = " Charge: the space and files that the quota is charged with, against \
-                                those of the files; after a stop: the file system stopped without a \
-                                sync (FS_IOC_SHUTDOWN) during changes at the quota, some with fsync, and \
-                                was mounted again; limit: the error of more than the quota then.";
 
 pub fn document(tests: &FaultTests, filling: &Filling) -> Document {
     let names: Vec<String> = tests.tests.iter().map(name).collect();
@@ -57,7 +47,7 @@ pub fn document(tests: &FaultTests, filling: &Filling) -> Document {
                       the files deleted, half of it could be written again. Save in place truncates the \
                       file first: `gone` means that its old content is lost.".to_owned();
     if filling.quota.is_some() {
-        legend.push_str(LEGEND_OF_QUOTAS);
+        legend.push_str(quotas::LEGEND);
     }
     let mut blocks = vec![Block::Table(table), Block::Legend(legend.into())];
     let details = details(tests);
@@ -188,7 +178,7 @@ fn lead(tests: &FaultTests, filling: &Filling) -> Vec<String> {
         );
         ("on full disks", "the size of the disks")
     } else {
-        add_quotas(&mut sentences, tests);
+        quotas::add_answer(&mut sentences, tests);
         ("at a quota", "the quota")
     };
     let mut all = tests.tests.iter().flat_map(|test| &test.full);
@@ -218,86 +208,6 @@ fn lead(tests: &FaultTests, filling: &Filling) -> Vec<String> {
     sentences
 }
 
-/// Appends what users can do at a quota, and whether it is right after a stop.
-fn add_quotas(sentences: &mut Vec<String>, tests: &FaultTests) {
-    let all = tests.tests.iter().flat_map(|test| &test.full);
-    let errors: BTreeSet<&str> = all.map(|life| &*life.refused_with).collect();
-    let errors: Vec<String> = errors
-        .into_iter()
-        .filter(|error| !error.is_empty())
-        .map(terms::printable)
-        .collect();
-    let fails = FullAction::ALL.map(|action| (action, with(tests, fails(action))));
-    let failing = fails.iter().filter(|(_, named)| !named.is_empty());
-    let failing: Vec<String> = failing
-        .map(|(action, named)| format!("{action} ({})", terms::list(named)))
-        .collect();
-    let works = fails.iter().filter(|(_, named)| named.is_empty());
-    let works: Vec<String> = works.map(|(action, _)| action.to_string()).collect();
-    if !errors.is_empty() && !works.is_empty() {
-        sentences.push(format!(
-            "At the quota, programs get {}. These actions still succeed everywhere: {}.",
-            terms::joined(&errors, "or"),
-            terms::list(&works)
-        ));
-    }
-    if !failing.is_empty() {
-        sentences.push(format!("These fail: {}.", failing.join("; ")));
-    }
-    let used = |life: &FullDisk, counts: fn(&QuotaUse) -> bool| {
-        life.is_verified() && life.quota.as_ref().is_some_and(counts)
-    };
-    let mut wrong = |counts: fn(&QuotaUse) -> bool, text: &str| {
-        say(sentences, tests, |life| used(life, counts), text)
-    };
-    let right = [
-        wrong(
-            |used| !is_right(used.before),
-            "The quota is charged with other space or files than there are",
-        ),
-        wrong(
-            |used| !is_right(used.after),
-            "After the file system stopped without a sync, the quota is charged wrongly",
-        ),
-        wrong(
-            |used| used.refused_with.is_none(),
-            "After the file system stopped without a sync, more than the quota can be stored",
-        ),
-    ];
-    let mut all = tests.tests.iter().flat_map(|test| &test.full);
-    // Another error than that of the quota does not show that it is enforced.
-    let is_refused = |used: &QuotaUse| used.refused_with.as_deref() == Some("EDQUOT");
-    if right == [true; 3] && all.all(|life| used(life, is_refused)) {
-        sentences.push(
-            "After a stop without a sync, quotas are charged with what the files use, and enforced."
-                .to_owned(),
-        );
-    }
-    say(
-        sentences,
-        tests,
-        is_exceeded,
-        "After such a stop, users can have more than their quota",
-    );
-    say(
-        sentences,
-        tests,
-        |life| life.said_available.0 > life.capacity.0.saturating_sub(life.stored.0),
-        "`df` does not know the quota, and says that there is more room",
-    );
-}
-
-/// A right accounting, or what is wrong.
-fn is_right(accounting: Option<Accounting>) -> bool {
-    accounting.is_some_and(|one| one.is_right())
-}
-
-/// Whether files that were deleted without a sync, or new ones, exceed the quota after the recovery.
-fn is_exceeded(life: &FullDisk) -> bool {
-    let after = life.quota.as_ref().and_then(|used| used.after);
-    after.is_some_and(|after| after.used > life.capacity)
-}
-
 /// The median share of the disks, per cent.
 fn share(test: &FaultTest, of: impl Fn(&FullDisk) -> Option<Bytes>) -> Option<f64> {
     let shares = test.full.iter().filter_map(|life| {
@@ -318,9 +228,14 @@ fn rows(tests: &FaultTests, filling: &Filling) -> Vec<Row> {
     };
     let new = row_of_space("free when new", |life| Some(life.available));
     let emptied = row_of_space("free when emptied", |life| life.emptied);
+    let said = "said to be free";
     let mut rows = vec![
         row_of_space("stored", |life| Some(life.stored)),
-        row_of_space("said to be free", |life| Some(life.said_available)),
+        if filling.quota.is_none() {
+            row_of_space(said, |life| Some(life.said_available))
+        } else {
+            row(said.to_owned(), &quotas::said_available)
+        },
     ];
     for (from, label) in SLOWER {
         rows.push(row(label.to_owned(), &|test| {
@@ -368,16 +283,7 @@ fn words<'a>(filling: &Filling) -> Vec<Property<'a>> {
     }
     words.push(("room after deleting", Box::new(room)));
     if filling.quota.is_some() {
-        let [charged, recharged, enforced] = QUOTA;
-        words.push((
-            charged,
-            Box::new(|life| of_quota(life, |used| charge(used.before, None))),
-        ));
-        words.push((
-            recharged,
-            Box::new(|life| of_quota(life, |used| charge(used.after, Some(life.capacity)))),
-        ));
-        words.push((enforced, Box::new(|life| of_quota(life, limit))));
+        words.extend(quotas::words());
     }
     words.push(("synced files lost", Box::new(|life| lost(life, life.lost))));
     words.push((
@@ -394,43 +300,6 @@ fn words<'a>(filling: &Filling) -> Vec<Property<'a>> {
         }),
     ));
     words
-}
-
-/// A word for the quota after its use; empty if the file system could not be mounted then.
-fn of_quota(life: &FullDisk, word: impl Fn(&QuotaUse) -> String) -> String {
-    let used = life.quota.as_ref().filter(|_| life.is_verified());
-    used.map_or_else(String::new, word)
-}
-
-/// `right`, `right, over quota`, `+4 KiB`, `-1 file`, `NOT KEPT`.
-fn charge(accounting: Option<Accounting>, quota: Option<Bytes>) -> String {
-    let Some(one) = accounting else {
-        return "NOT KEPT".to_owned();
-    };
-    let signed = |charged: u64, there: u64, show: &dyn Fn(u64) -> String| match charged.cmp(&there)
-    {
-        Ordering::Less => Some(format!("-{}", show(there - charged))),
-        Ordering::Equal => None,
-        Ordering::Greater => Some(format!("+{}", show(charged - there))),
-    };
-    let space = signed(one.charged.0, one.used.0, &|bytes| Bytes(bytes).to_string());
-    let files = signed(one.charged_files, one.used_files, &|files| {
-        terms::count(usize::try_from(files).unwrap_or(usize::MAX), "file")
-    });
-    let wrong: Vec<String> = space.into_iter().chain(files).collect();
-    let exceeds = quota.is_some_and(|quota| one.used > quota);
-    let over = if exceeds { ", over quota" } else { "" };
-    if wrong.is_empty() {
-        format!("right{over}")
-    } else {
-        format!("{}{over}", wrong.join(", "))
-    }
-}
-
-fn limit(used: &QuotaUse) -> String {
-    used.refused_with
-        .clone()
-        .unwrap_or_else(|| "NONE".to_owned())
 }
 
 /// `1.2x`.
@@ -543,7 +412,7 @@ pub fn figures(tests: &FaultTests, filling: &Filling) -> Table {
     ]
     .into_iter()
     .chain(FullAction::ALL.map(FullAction::name))
-    .chain(QUOTA.into_iter().filter(|_| has_quota))
+    .chain(quotas::ROWS.into_iter().filter(|_| has_quota))
     .chain([
         "synced files lost",
         "unsynced files lost",
@@ -572,15 +441,7 @@ pub fn figures(tests: &FaultTests, filling: &Filling) -> Table {
                 .map(|action| Cell::known(life.outcome(action), |one| Cell::Text(outcome(one)))),
         );
         if has_quota {
-            let used = life.quota.as_ref();
-            let words = used.map(|used| {
-                [
-                    charge(used.before, None),
-                    charge(used.after, None),
-                    limit(used),
-                ]
-            });
-            cells.extend(words.unwrap_or_default().map(Cell::Text));
+            cells.extend(quotas::cells(life));
         }
         cells.extend([life.lost, life.unsynced].map(Cell::Count));
         cells.push(Cell::known(life.emptied, Cell::Size));
