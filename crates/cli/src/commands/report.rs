@@ -110,7 +110,7 @@ pub fn report(args: &ReportArgs, store: &Path) -> Result<(), CliError> {
 fn csv(store: &Store, id: &str, file: Option<&Path>, existing: Existing) -> Result<(), CliError> {
     let reading = store.reading(id)?;
     let mut seen = Seen::default();
-    reading.cells(Detail::Latencies, |record| {
+    reading.cells(Detail::Figures, |record| {
         seen.note(&record);
         ControlFlow::Continue(())
     })?;

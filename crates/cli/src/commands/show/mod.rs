@@ -52,12 +52,12 @@ pub fn show(args: &ShowArgs, store: &Path) -> Result<(), CliError> {
             return series::show_fault_tests(&store.load_fault_tests(&id)?, args.json);
         }
     };
+    if args.latencies {
+        return latencies::show(&store.load_in(Detail::Latencies, &id)?, args.json);
+    }
     let reading = store.reading(&id)?;
     if let Some(index) = args.commands {
         return commands(&reading, index, args.json);
-    }
-    if args.latencies {
-        return latencies::show(&store.load_in(Detail::Latencies, &id)?, args.json);
     }
     if args.json {
         return output::json(reading.run());
