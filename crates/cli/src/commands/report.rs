@@ -8,7 +8,7 @@ use crate::exit::CliError;
 use crate::output;
 use clap::{ArgAction, Args};
 use fsdyno_files::Existing;
-use fsdyno_report::formats::csv::SamplesCsv;
+use fsdyno_report::formats::csv::Rows;
 use fsdyno_report::run_report::{Samples, Seen};
 use fsdyno_report::{Format, Options, render_crash, render_disk_faults, render_exploration};
 use fsdyno_store::{Detail, Named, Store};
@@ -117,10 +117,11 @@ fn csv(store: &Store, id: &str, file: Option<&Path>, existing: Existing) -> Resu
     let samples = Samples::of(reading.run().clone(), seen);
     let mut unreadable = Ok(());
     output::stream_to(file, existing, |out| {
-        let mut csv = SamplesCsv::new(samples, out)?;
+        let mut rows = Rows::new(&samples.columns(), out)?;
         let mut written = Ok(());
         unreadable = reading.cells(Detail::Latencies, |record| {
-            written = csv.cell(&record);
+            let of_cell = samples.rows(&record);
+            written = of_cell.iter().try_for_each(|row| rows.row(row));
             if written.is_ok() {
                 ControlFlow::Continue(())
             } else {
@@ -131,7 +132,7 @@ fn csv(store: &Store, id: &str, file: Option<&Path>, existing: Existing) -> Resu
         if unreadable.is_err() {
             return Err(ErrorKind::InvalidData.into());
         }
-        written.and_then(|()| csv.end())
+        written.and_then(|()| rows.end())
     })
     .or_else(|error| unreadable.map_err(CliError::from).and(Err(error)))
 }

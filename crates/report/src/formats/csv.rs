@@ -1,8 +1,6 @@
 //! A table as CSV (RFC 4180). Quantities are exact, and unknown values are empty.
 
 use crate::document::{Column, Row, Table};
-use crate::run_report::Samples;
-use fsdyno_model::CellRecord;
 use std::io::{self, Write};
 
 /// Renders a table.
@@ -26,37 +24,26 @@ pub fn render(table: &Table) -> Result<Vec<u8>, csv::Error> {
         .map_err(|error| csv::Error::from(error.into_error()))
 }
 
-/// The raw samples of a run, written cell by cell: those of all cells may not fit into memory.
-pub struct SamplesCsv<W: Write> {
-    samples: Samples,
+/// Rows that are written one by one: those of a whole run may not fit into memory.
+pub struct Rows<W: Write> {
     writer: csv::Writer<W>,
     width: usize,
 }
 
-impl<W: Write> SamplesCsv<W> {
+impl<W: Write> Rows<W> {
     /// Writes the names of the columns.
-    pub fn new(samples: Samples, out: W) -> io::Result<Self> {
+    pub fn new(columns: &[Column], out: W) -> io::Result<Self> {
         let mut writer = writer(out);
-        let columns = samples.columns();
-        writer.write_record(headings(&columns))?;
+        writer.write_record(headings(columns))?;
         Ok(Self {
-            samples,
             writer,
             width: columns.len(),
         })
     }
 
-    /// Writes the rows of a cell.
-    pub fn cell(&mut self, record: &CellRecord) -> io::Result<()> {
-        for row in self.samples.rows(record) {
-            write(
-                &mut self.writer,
-                Vec::with_capacity(self.width),
-                &row,
-                self.width,
-            )?;
-        }
-        Ok(())
+    pub fn row(&mut self, row: &Row) -> io::Result<()> {
+        let cells = Vec::with_capacity(self.width);
+        Ok(write(&mut self.writer, cells, row, self.width)?)
     }
 
     pub fn end(mut self) -> io::Result<()> {

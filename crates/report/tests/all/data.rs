@@ -3,7 +3,7 @@
 use crate::fixture;
 use crate::wide;
 use fsdyno_model::ResultSet;
-use fsdyno_report::formats::csv::SamplesCsv;
+use fsdyno_report::formats::csv::Rows;
 use fsdyno_report::run_report::{Samples, Seen};
 use fsdyno_report::{Format, render};
 
@@ -37,11 +37,12 @@ fn csv_that_is_written_cell_by_cell_is_that_of_the_whole_run() {
             seen.note(record);
         }
         let mut bytes = Vec::new();
-        let mut csv = SamplesCsv::new(Samples::of(set.run.clone(), seen), &mut bytes).unwrap();
-        for record in &set.cells {
-            csv.cell(record).unwrap();
+        let samples = Samples::of(set.run.clone(), seen);
+        let mut rows = Rows::new(&samples.columns(), &mut bytes).unwrap();
+        for row in set.cells.iter().flat_map(|record| samples.rows(record)) {
+            rows.row(&row).unwrap();
         }
-        csv.end().unwrap();
+        rows.end().unwrap();
         assert_eq!(bytes, render(&set, Format::Csv, &wide(80)).unwrap());
     }
 }
