@@ -185,7 +185,7 @@ fn login(kind: &Kind, home: &Home) -> String {
                 symlink(place, bin.join(program)).unwrap();
             }
             let path = format!("PATH={}; export PATH; ", bin.display());
-            (path, "/bin/busybox sh")
+            (path, shell_of_busybox(busybox))
         }
         Kind::FreeBsd(release) => {
             let bin = freebsd::programs(home, release);
@@ -196,6 +196,18 @@ fn login(kind: &Kind, home: &Home) -> String {
         }
     };
     format!("echo \"$PPID\" >{victim}; {path}exec {shell} -c \"$SSH_ORIGINAL_COMMAND\"")
+}
+
+/// A shell that finds the programs of a machine in its PATH. That of a busybox may execute its own applets,
+/// which no test can remove or replace.
+fn shell_of_busybox(busybox: &Path) -> &'static str {
+    let mut own_applet = Command::new(busybox);
+    own_applet.args(["sh", "-c", "PATH=/nonexistent; true | cat"]);
+    if own_applet.stderr(Stdio::null()).status().unwrap().success() {
+        "/bin/dash"
+    } else {
+        "/bin/busybox sh"
+    }
 }
 
 pub fn script(path: &Path, text: &str) {
