@@ -11,7 +11,7 @@ use fsdyno_host::processes;
 use fsdyno_model::Nanos;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
-use rustix::process::Pid;
+use rustix::process::{Pid, Signal, kill_process};
 use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 use std::io;
 use std::os::unix::net::UnixStream;
@@ -144,6 +144,15 @@ impl Guest {
             return Err(io::ErrorKind::Unsupported.into());
         }
         processes::user_time(self.process.pid().as_raw_nonzero().get().cast_unsigned())
+    }
+
+    /// Delivers an alarm of its timer again. In real time, User-mode Linux ignores one that comes while it
+    /// handles another, and then waits for it for ever. One too many does nothing.
+    pub fn alarm(&self) {
+        if self.is_process {
+            // It may have ended.
+            let _ = kill_process(self.process.pid(), Signal::ALARM);
+        }
     }
 
     /// A timeout scaled to the speed of the guest; an emulated guest is slower.

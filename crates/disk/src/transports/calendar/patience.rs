@@ -39,6 +39,11 @@ impl Patience {
 
     /// Counts the time since the last check. Whether the timeout is reached.
     pub fn is_over(&mut self) -> bool {
+        self.waited() >= self.timeout
+    }
+
+    /// Counts the time since the last check. Returns all that counts so far.
+    pub fn waited(&mut self) -> Duration {
         let passed = self.last.elapsed();
         self.last += passed;
         let activity = self
@@ -53,7 +58,7 @@ impl Patience {
             }),
             _ => passed,
         };
-        self.counted >= self.timeout
+        self.counted
     }
 }
 

@@ -6,7 +6,7 @@ use fsdyno_disk::transports::calendar::Patience;
 use fsdyno_guests::protocol::{FrameReader, FrameWriter};
 use fsdyno_guests::{Guest, ended, kernels};
 use fsdyno_host::cache;
-use fsdyno_model::{Bytes, CancelToken, CellRecord, Event, Mark, Nanos, Recovery};
+use fsdyno_model::{Bytes, CancelToken, CellRecord, Event, Mark, Nanos, Recovery, Stage};
 use std::io;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
@@ -20,6 +20,12 @@ const START_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// The longest time without a message in which it could run; a heartbeat comes every two seconds.
 const HEARTBEAT_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// After so long without a message in which it could run, its timer gets its alarm again.
+const SILENCE: Duration = Duration::from_secs(6);
+
+/// A guest that had lost an alarm sends its heartbeat within this time after the next one.
+const REVIVAL: Duration = Duration::from_secs(1);
 
 /// How long its processors and disks may be idle.
 const IDLE_TIMEOUT: Nanos = Nanos(600 * 1_000_000_000);
@@ -39,6 +45,8 @@ pub enum SessionError {
     Unresponsive(Duration),
     /// The guest sends heartbeats, but is idle.
     Idle(Nanos),
+    /// The guest had lost an alarm of its timer while something was measured.
+    LostAlarm,
 }
 
 impl From<io::Error> for SessionError {
@@ -53,6 +61,10 @@ pub struct GuestSession<'a> {
     reader: FrameReader<UnixStream, GuestMessage>,
     guest: Guest,
     stop: &'a CancelToken,
+    /// Whether it has started: from then on it sends heartbeats.
+    has_started: bool,
+    /// Whether it had lost an alarm of its timer since this was read.
+    lost_alarm: bool,
 }
 
 impl<'a> GuestSession<'a> {
@@ -63,6 +75,8 @@ impl<'a> GuestSession<'a> {
             reader: FrameReader::new(line),
             guest,
             stop,
+            has_started: false,
+            lost_alarm: false,
         })
     }
 
@@ -76,15 +90,22 @@ impl<'a> GuestSession<'a> {
         let guest = self.guest.process();
         let patience = || Patience::of(Some(guest), timeout);
         let mut left = patience();
+        let mut alarmed: Option<Instant> = None;
+        let mut next_alarm = SILENCE;
         loop {
             if self.stop.requested() {
                 return Err(SessionError::Stopped);
             }
-            match self.reader.read()? {
+            let word = self.reader.read()?;
+            if word.is_some() {
+                self.lost_alarm |= alarmed.take().is_some_and(|at| at.elapsed() < REVIVAL);
+                (left, next_alarm) = (patience(), SILENCE);
+            }
+            match word {
                 Some(GuestMessage::Beat { still }) if still > IDLE_TIMEOUT => {
                     return Err(SessionError::Idle(still));
                 }
-                Some(GuestMessage::Beat { .. }) => left = patience(),
+                Some(GuestMessage::Beat { .. }) => {}
                 Some(GuestMessage::Refused { reason }) => {
                     return Err(SessionError::Refused(reason));
                 }
@@ -92,10 +113,16 @@ impl<'a> GuestSession<'a> {
                 None if self.guest.wait(Duration::ZERO)?.is_some() => {
                     return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
                 }
-                None if left.is_over() => {
-                    return Err(SessionError::Unresponsive(timeout));
+                None => {
+                    let waited = left.waited();
+                    if waited >= timeout {
+                        return Err(SessionError::Unresponsive(timeout));
+                    }
+                    if waited >= next_alarm && self.has_started {
+                        self.guest.alarm();
+                        (alarmed, next_alarm) = (Some(Instant::now()), waited + SILENCE);
+                    }
                 }
-                None => {}
             }
         }
     }
@@ -108,12 +135,15 @@ impl<'a> GuestSession<'a> {
                 build,
                 processors,
                 memory,
-            } => Ok(format!(
-                "{kernel} ({}), {build}, {processors} processor{}, {} of memory",
-                self.guest.about(),
-                if processors == 1 { "" } else { "s" },
-                Bytes(memory)
-            )),
+            } => {
+                self.has_started = true;
+                Ok(format!(
+                    "{kernel} ({}), {build}, {processors} processor{}, {} of memory",
+                    self.guest.about(),
+                    if processors == 1 { "" } else { "s" },
+                    Bytes(memory)
+                ))
+            }
             other => Err(unexpected(&other)),
         }
     }
@@ -134,9 +164,19 @@ impl<'a> GuestSession<'a> {
         on_event: &mut dyn FnMut(Event),
         mark: &dyn Fn(Mark),
     ) -> Result<CellRecord, SessionError> {
+        let mut measures = false;
         loop {
-            match self.next(HEARTBEAT_TIMEOUT)? {
-                GuestMessage::Happened { event } => on_event(event),
+            let word = self.next(HEARTBEAT_TIMEOUT)?;
+            if std::mem::take(&mut self.lost_alarm) && measures {
+                return Err(SessionError::LostAlarm);
+            }
+            match word {
+                GuestMessage::Happened { event } => {
+                    if let Event::StageEntered { stage, .. } = &event {
+                        measures = matches!(stage, Stage::Phase(_) | Stage::Scrub | Stage::Rebuild);
+                    }
+                    on_event(event);
+                }
                 GuestMessage::Marked { mark: at } => mark(at),
                 GuestMessage::DriveOut => {
                     let stayed = evict_devices(disks, self.stop);
@@ -236,12 +276,17 @@ impl<'a> GuestSession<'a> {
             (SessionError::Idle(still), _) => {
                 format!("hangs: neither its processor nor its disks did anything for {still}")
             }
+            (SessionError::LostAlarm, _) => format!(
+                "lost an alarm of its timer while it measured, and stood still for {} s: its figures \
+                 would be wrong. `fsdyno run --resume RUN` measures the cell again",
+                SILENCE.as_secs()
+            ),
             (_, Some(status)) => ended(status),
             (SessionError::Broken(error), None) => format!("closed its line: {error}"),
             (SessionError::Stopped, None) => "was stopped".to_owned(),
         };
         let last = guest.end(lines);
-        if matches!(error_of_guest, SessionError::Refused(_)) {
+        if let SessionError::Refused(_) | SessionError::LostAlarm = error_of_guest {
             return what;
         }
         with_last(what, &last)

@@ -1,6 +1,8 @@
 //! Cells in guests of User-mode Linux: file systems that the host kernel lacks, runs without root,
 //! and guests that die. Without the kernel, the tests are skipped by name.
 
+mod stopped;
+
 use crate::support::{Home, have, outcomes, packaged_kernel_starts, until};
 use std::time::Duration;
 
@@ -142,6 +144,25 @@ phases = [{ kind = "exec", command = "echo x > {dir}/x" }]
     );
     assert!(home.left_in_work().is_empty());
     assert_eq!(home.processes_of(KERNEL), 0);
+}
+
+#[test]
+fn a_guest_that_lost_an_alarm_of_its_timer_goes_on_and_its_phase_does_not_count() {
+    let name = "a_guest_that_lost_an_alarm_of_its_timer_goes_on_and_its_phase_does_not_count";
+    if !have(&[KERNEL], name) {
+        return;
+    }
+    let home = Home::new();
+    let words = small(&home, "ext2", &["--verbose", "--exec", "sleep 10"]);
+    let mut child = home.start(&words);
+    until(TIMEOUT, "the phase begins", || {
+        home.output().contains("phase exec")
+    });
+    stopped::disarm_timer(home.first_process_of("uml_dir=").unwrap());
+    assert_eq!(child.wait().unwrap().code(), Some(1), "{}", home.output());
+    let lost = "lost an alarm of its timer while it measured";
+    assert!(home.output().contains(lost), "{}", home.output());
+    assert!(home.left_in_work().is_empty());
 }
 
 #[test]
