@@ -25,6 +25,25 @@ fn the_picture_of_the_readme_is_that_of_the_shipped_atlas() {
 }
 
 #[test]
+fn advice_on_every_work_of_the_shipped_atlas_is_from_it() {
+    let home = Home::new();
+    // The last two are also names of applications.
+    for work in ["mail", "web", "photos", "database", "build", "containers"] {
+        let words = ["advise", work, "--disk", "sata-2008"];
+        let advised = home.fsdyno(&words);
+        assert_eq!(advised.code, Some(0), "{work}: {}", advised.err);
+        let words: Vec<&str> = advised.out.split_whitespace().collect();
+        let text = words.join(" ");
+        assert!(text.contains("From the atlas"), "{text}");
+        // What an interval tells from 1 is no chance.
+        let interval = text.split_once("95 % interval ");
+        let low = interval.and_then(|(_, rest)| rest.split_once(' ')?.0.parse::<f64>().ok());
+        let is_chance = text.contains("which may be chance");
+        assert!(!is_chance || low.is_some_and(|low| low <= 1.0), "{text}");
+    }
+}
+
+#[test]
 fn a_site_of_the_atlas_is_replaced_by_a_later_one_and_by_no_other_site() {
     let home = Home::new();
     let site = home.path("site").display().to_string();

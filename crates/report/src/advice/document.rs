@@ -155,7 +155,12 @@ fn lead(advice: &Recommendation) -> String {
                 ),
                 _ => format!(
                     "Not decided between {best} and {label}: {label} takes {ratio} times as long, which \
-                     may be chance."
+                     may be {}.",
+                    match other.interval {
+                        Some(interval) if interval.low > 1.0 =>
+                            format!("within the margin ({})", terms::percent(advice.margin)),
+                        _ => "chance".to_owned(),
+                    }
                 ),
             }
         }

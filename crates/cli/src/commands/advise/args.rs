@@ -8,6 +8,7 @@ use fsdyno_model::{KernelChoice, Nanos, StateClass};
 use fsdyno_report::Format;
 use fsdyno_run::advise::Feature;
 use fsdyno_run::options;
+use fsdyno_run::resolve::suite;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -48,7 +49,7 @@ const OF_QUESTION: [&str; 19] = [
 #[derive(Debug, Clone, Args, Deserialize, Serialize)]
 #[expect(clippy::struct_excessive_bools, reason = "flags of the command line")]
 pub struct AdviseArgs {
-    /// Suite (`fsdyno list suites`) or application [default: quick]
+    /// Suite (`fsdyno list suites`), or application of another name [default: quick]
     #[arg(value_name = "SUITE", conflicts_with = "workload_trace")]
     pub suite: Option<String>,
     /// Phases in order, instead of the suite's
@@ -185,9 +186,11 @@ impl AdviseArgs {
         classes.max()
     }
 
-    /// The application that is asked about: that of `--app`, or of the first argument.
+    /// The application that is asked about: that of `--app`, or of the first argument if it names no suite.
     pub fn application(&self) -> Option<&str> {
-        let named = |name: &&str| apps::find(name.split('[').next().unwrap_or(name)).is_some();
+        let is_suite = |name: &str| suite::ALL.iter().any(|suite| suite.name == name);
+        let is_app = |name: &str| apps::find(name.split('[').next().unwrap_or(name)).is_some();
+        let named = |name: &&str| !is_suite(name) && is_app(name);
         let first = self.suite.as_deref().filter(named);
         self.app.as_deref().or(first)
     }
