@@ -132,9 +132,17 @@ fn lead(advice: &Recommendation) -> String {
             let ratio = multiple(other);
             let open = &choice.undecided;
             match other.verdict {
-                _ if open.iter().any(|one| one != label) => {
-                    let all: Vec<String> = std::iter::once(best).chain(open).cloned().collect();
-                    format!("Not decided between {}.", terms::joined(&all, "and"))
+                _ if open.iter().any(|one| one.contender != *label) => {
+                    let labels = open.iter().map(|one| &one.contender);
+                    let all: Vec<String> = std::iter::once(best).chain(labels).cloned().collect();
+                    let all = terms::joined(&all, "and");
+                    match other.verdict {
+                        Some(RunVerdict::Equivalent) => format!(
+                            "Not decided between {all}; {label} is equivalent to {best} (within {}).",
+                            terms::percent(advice.margin)
+                        ),
+                        _ => format!("Not decided between {all}."),
+                    }
                 }
                 Some(RunVerdict::Faster) => {
                     format!("Choose {best}: {ratio} times faster than {label}, the runner-up.")
@@ -154,12 +162,13 @@ fn lead(advice: &Recommendation) -> String {
                      code, which virtual time does not count."
                 ),
                 _ => format!(
-                    "Not decided between {best} and {label}: {label} takes {ratio} times as long, which \
-                     may be {}.",
+                    "Not decided between {best} and {label}: {label} takes {ratio} times as long{}.",
                     match other.interval {
-                        Some(interval) if interval.low > 1.0 =>
-                            format!("within the margin ({})", terms::percent(advice.margin)),
-                        _ => "chance".to_owned(),
+                        Some(interval) if interval.low > 1.0 => format!(
+                            ". It is inconclusive whether that is more than the margin ({})",
+                            terms::percent(advice.margin)
+                        ),
+                        _ => ", which may be chance".to_owned(),
                     }
                 ),
             }
@@ -302,16 +311,26 @@ fn sure(advice: &Recommendation, other: Option<&RunnerUp>) -> String {
     } else {
         ""
     };
-    let interval = other.and_then(|other| Some((other, other.interval?)));
-    if let Some((other, interval)) = interval {
-        return format!(
-            "How sure: the ratio of {} within {what}s{without} is {} (95 % interval {} to {}, {}){models}.",
-            other.contender,
-            terms::ratio(other.ratio),
-            terms::ratio(interval.low),
-            terms::ratio(interval.high),
-            terms::count(other.pairs, what)
-        );
+    let undecided = advice.choice.as_ref().map(|choice| &choice.undecided[..]);
+    let compared: Vec<&RunnerUp> = match undecided {
+        Some(several @ [_, ..]) => several.iter().collect(),
+        _ => other.into_iter().collect(),
+    };
+    let judged = { compared.into_iter() }.filter_map(|one| Some((one, one.interval?)));
+    let ratios = judged.enumerate().map(|(at, (one, interval))| {
+        let (contender, ratio) = (&one.contender, terms::ratio(one.ratio));
+        let (low, high) = (terms::ratio(interval.low), terms::ratio(interval.high));
+        if at > 0 {
+            return format!("that of {contender} {ratio} ({low} to {high})");
+        }
+        let pairs = terms::count(one.pairs, what);
+        format!(
+            "the ratio of {contender} within {what}s{without} is {ratio} (95 % interval {low} to {high}, {pairs})"
+        )
+    });
+    let ratios: Vec<String> = ratios.collect();
+    if !ratios.is_empty() {
+        return format!("How sure: {}{models}.", terms::joined(&ratios, "and"));
     }
     let range = other.and_then(|other| Some((other, other.range?)));
     match range.filter(|_| advice.atlas.is_some()) {

@@ -228,7 +228,9 @@ pub struct Choice {
     /// The best of another file system, or else of another contender; null if no other is left.
     pub runner_up: Option<RunnerUp>,
     /// The contenders of other file systems that no verdict separates from it, fastest first.
-    pub undecided: Vec<String>,
+    #[serde(serialize_with = "RunnerUp::labels")]
+    #[schemars(with = "Vec<String>")]
+    pub undecided: Vec<RunnerUp>,
     /// The command lines that make it and mount it, also at each boot, in order.
     pub commands: Vec<String>,
     /// Options that are faster and cost safety.
@@ -257,7 +259,7 @@ pub enum Effect {
     Faster(f64),
 }
 
-/// The runner-up.
+/// The runner-up, or another contender that is compared with the choice.
 #[derive(Debug, Clone, JsonSchema, Serialize)]
 #[schemars(rename = "RunnerUpContender")]
 pub struct RunnerUp {
@@ -284,6 +286,12 @@ pub struct RunnerUp {
     pub verdict: Option<RunVerdict>,
     /// The phase that would turn the decision first; null if none can.
     pub turn: Option<Turn>,
+}
+
+impl RunnerUp {
+    fn labels<S: Serializer>(all: &[Self], serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(all.iter().map(|one| &one.contender))
+    }
 }
 
 impl Effect {
@@ -651,7 +659,7 @@ impl Choice {
             fastest(&mut others.filter(|at| defaults != *at && base_of(*at).is_none()))
         });
         let next = next.map(needed);
-        let runner_up = next.map(|at| {
+        let compared = |at: usize| {
             let paired = field.ratio(at, best);
             RunnerUp {
                 contender: own[at].label.clone(),
@@ -665,7 +673,7 @@ impl Choice {
                 verdict: field.verdict(best, at).map(|one| RunVerdict::of(one, true)),
                 turn: turn(&own[best], &own[at]),
             }
-        });
+        };
         let is_unsafe = |at: &usize| {
             own[*at].costs.is_some() && field.verdict(*at, best) == Some(Verdict::Faster)
         };
@@ -677,8 +685,8 @@ impl Choice {
         Some(Self {
             contender: own[best].label.clone(),
             best,
-            runner_up,
-            undecided: undecided.iter().map(|at| own[*at].label.clone()).collect(),
+            runner_up: next.map(compared),
+            undecided: undecided.into_iter().map(compared).collect(),
             options,
             commands: (question.commands)(&own[best].planned),
             unsafe_options: unsafe_options.collect(),

@@ -218,16 +218,18 @@ impl FlippedBits {
         })
     }
 
-    /// `wrong data after 10 of 130 flipped bits, after 10 of them silently`.
+    /// `wrong data after 10 of 130 flipped bits, silently`.
     pub(super) fn describe(self) -> String {
         let flipped = terms::count(self.flipped, "flipped bit");
         if self.wrong == 0 {
             return format!("no wrong data after {flipped}");
         }
-        format!(
-            "wrong data after {} of {flipped}, after {} of them silently",
-            self.wrong, self.silent
-        )
+        let wrong = format!("wrong data after {} of {flipped}", self.wrong);
+        match self.silent {
+            0 => format!("{wrong}, never silently"),
+            all if all == self.wrong => format!("{wrong}, silently"),
+            some => format!("{wrong}, after {some} of them silently"),
+        }
     }
 }
 

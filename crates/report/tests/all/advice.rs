@@ -232,6 +232,24 @@ fn a_slower_runner_up_is_no_answer_while_a_third_one_is_not_separated() {
     let text = words(&terminal(&advice));
     assert!(text.contains("Not decided between ext4 and jfs."), "{text}");
     assert!(!text.contains("Choose"), "{text}");
+    let sure = "How sure: the ratio of jfs within repeats";
+    assert!(text.contains(sure), "{text}");
+    let as_fast: &[u64] = &[1003, 1012, 993, 1009, 996, 1006, 999, 1003];
+    let set = one_phase(&["ext4", "xfs", "jfs"], &[fast, as_fast, noisy]);
+    let text = words(&terminal(&Recommendation::of(&question(&set))));
+    let equivalent = "Not decided between ext4 and jfs; xfs is equivalent to ext4 (within 2 %).";
+    assert!(text.contains(equivalent), "{text}");
+    assert!(text.contains(sure), "{text}");
+}
+
+#[test]
+fn a_difference_that_may_be_within_the_margin_is_not_called_chance() {
+    let fast: &[u64] = &[1000, 1010, 990, 1005, 995, 1002, 998, 1001];
+    let near: &[u64] = &[1005, 1060, 1000, 1045, 1002, 1040, 1010, 1020];
+    let set = one_phase(&["ext4", "xfs"], &[fast, near]);
+    let text = words(&terminal(&Recommendation::of(&question(&set))));
+    let open = "times as long. It is inconclusive whether that is more than the margin (2 %).";
+    assert!(text.contains(open), "{text}");
 }
 
 fn note(label: &str, costs: Option<&str>) -> VariantNote {

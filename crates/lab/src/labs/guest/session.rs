@@ -277,7 +277,7 @@ impl<'a> GuestSession<'a> {
                 format!("hangs: neither its processor nor its disks did anything for {still}")
             }
             (SessionError::LostAlarm, _) => format!(
-                "lost an alarm of its timer while it measured, and stood still for {} s: its figures \
+                "lost an alarm of its timer while it measured, and stood still for at least {} s: its figures \
                  would be wrong. `fsdyno run --resume RUN` measures the cell again",
                 SILENCE.as_secs()
             ),
