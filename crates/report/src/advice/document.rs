@@ -164,7 +164,7 @@ fn lead(advice: &Recommendation) -> String {
                 _ => format!(
                     "Not decided between {best} and {label}: {label} takes {ratio} times as long{}.",
                     match other.interval {
-                        Some(interval) if interval.low > 1.0 => format!(
+                        Some(interval) if interval.low > 1.0 || interval.high < 1.0 => format!(
                             ". It is inconclusive whether that is more than the margin ({})",
                             terms::percent(advice.margin)
                         ),

@@ -247,8 +247,15 @@ fn a_difference_that_may_be_within_the_margin_is_not_called_chance() {
     let fast: &[u64] = &[1000, 1010, 990, 1005, 995, 1002, 998, 1001];
     let near: &[u64] = &[1005, 1060, 1000, 1045, 1002, 1040, 1010, 1020];
     let set = one_phase(&["ext4", "xfs"], &[fast, near]);
-    let text = words(&terminal(&Recommendation::of(&question(&set))));
+    let mut advice = Recommendation::of(&question(&set));
     let open = "times as long. It is inconclusive whether that is more than the margin (2 %).";
+    let text = words(&terminal(&advice));
+    assert!(text.contains(open), "{text}");
+    // A ratio within repeats may be below 1 where that of the medians is not.
+    let other = advice.choice.as_mut().unwrap().runner_up.as_mut().unwrap();
+    let interval = other.interval.as_mut().unwrap();
+    (interval.low, interval.high) = (0.97, 0.99);
+    let text = words(&terminal(&advice));
     assert!(text.contains(open), "{text}");
 }
 

@@ -188,9 +188,8 @@ impl AdviseArgs {
 
     /// The application that is asked about: that of `--app`, or of the first argument if it names no suite.
     pub fn application(&self) -> Option<&str> {
-        let is_suite = |name: &str| suite::ALL.iter().any(|suite| suite.name == name);
         let is_app = |name: &str| apps::find(name.split('[').next().unwrap_or(name)).is_some();
-        let named = |name: &&str| !is_suite(name) && is_app(name);
+        let named = |name: &&str| suite::find(name).is_none() && is_app(name);
         let first = self.suite.as_deref().filter(named);
         self.app.as_deref().or(first)
     }
