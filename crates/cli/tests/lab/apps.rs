@@ -419,7 +419,15 @@ fn advice_for_an_application_has_its_sizes_its_user_code_and_its_crash_tests() {
     assert_eq!(crashed.code, Some(0), "{}{}", crashed.out, crashed.err);
     let question = app.replace("wal", "wal,rows=100");
     let ask = |more: &[&str]| {
-        let fixed = ["advise", &question, "--disk", "nvme", "--no-robust"];
+        let fixed = [
+            "advise",
+            &question,
+            "--disk",
+            "nvme",
+            "--no-robust",
+            "--budget",
+            "90s",
+        ];
         let place = ["--guest-kernel", &kernel_path, "--work-dir", &work];
         home.fsdyno(&[&fixed[..], &place, more].concat())
     };

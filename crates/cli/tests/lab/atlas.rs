@@ -172,6 +172,13 @@ fn an_atlas_that_ended_early_is_completed_by_the_same_command() {
         cells.map(str::to_owned).collect()
     };
     assert_eq!(cells(&completed), cells(&whole));
+    // Complete runs count in whatever directory they ran.
+    let elsewhere = path("elsewhere");
+    fs::create_dir(&elsewhere).unwrap();
+    let place = [&place[..3], &[&elsewhere]].concat();
+    let built = atlas(&[&words[..], &["--force"]].concat(), &place);
+    assert_eq!(built.code, Some(0), "{}", built.err);
+    assert!(built.err.contains("to measure: 0,"), "{}", built.err);
 }
 
 #[test]

@@ -81,7 +81,7 @@ fn subtitle(advice: &Recommendation) -> String {
 
 /// The work with its size: `desktop (3,000 files, 1.2 GiB)`.
 fn work(advice: &Recommendation) -> String {
-    let amount = advice.sizes.first().map_or(&[][..], |size| &size.amount);
+    let amount = advice.sizes.last().map_or(&[][..], |size| &size.amount);
     match amount {
         [] => advice.work.clone(),
         amounts => format!("{} ({})", advice.work, amounts.join("; ")),
@@ -552,7 +552,11 @@ fn commands(advice: &Recommendation) -> Option<Block> {
         lines.push(format!("{}   # its cells again, here", atlas.verify));
         lines.push(atlas.measure.clone());
     }
-    let section = Section::new("commands", "Commands").with(Block::Code(lines.join("\n")));
+    let title = match choice.undecided[..] {
+        [] => "Commands".to_owned(),
+        _ => format!("Commands for {}, which is not decided", best.label),
+    };
+    let section = Section::new("commands", title).with(Block::Code(lines.join("\n")));
     (!lines.is_empty()).then(|| section.into())
 }
 

@@ -36,12 +36,13 @@ pub(crate) use sizes::amounts;
 
 /// The input of the advice.
 pub struct Question<'a> {
-    /// The run of all file systems with their defaults.
+    /// The run of the file systems with their defaults and the most work: of those that are not much
+    /// slower than others with less work.
     pub defaults: &'a ResultSet,
     /// The runs of the best of them with further options, in order. The last one decides.
     pub later: &'a [ResultSet],
-    /// Runs of the contenders with more work, with its size as a multiple of that of the defaults.
-    pub sizes: &'a [(f64, &'a ResultSet)],
+    /// The runs with less work, the least first, with the work of the defaults as a multiple of theirs.
+    pub smaller: &'a [(f64, &'a ResultSet)],
     /// Variants of the run that decides, with the choice and the runner-up.
     pub variants: &'a [ResultSet],
     /// The explorations of crash states in the store.
@@ -289,6 +290,12 @@ pub struct RunnerUp {
 }
 
 impl RunnerUp {
+    /// Whether it has a verdict other than inconclusive.
+    pub fn is_decided(&self) -> bool {
+        let verdict = self.verdict;
+        verdict.is_some_and(|verdict| verdict != RunVerdict::Inconclusive)
+    }
+
     fn labels<S: Serializer>(all: &[Self], serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(all.iter().map(|one| &one.contender))
     }
@@ -326,13 +333,18 @@ impl Recommendation {
         let mut candidates = field.candidates.clone();
         dropped.extend(field.dropped.iter().cloned());
         let earlier = question.later.iter().rev().skip(1);
-        let first = (!question.later.is_empty()).then_some(question.defaults);
-        for others in earlier.chain(first).map(Field::of) {
+        let before = (!question.later.is_empty()).then_some(question.defaults);
+        for others in earlier.chain(before).map(Field::of) {
             let is_new = |one: &Candidate| candidates.iter().all(|c| c.label != one.label);
             let new: Vec<Candidate> = others.candidates.into_iter().filter(is_new).collect();
             candidates.extend(new);
             dropped.extend(others.dropped);
             unmeasured += others.unmeasured;
+        }
+        for (_, set) in question.smaller {
+            let less = Field::of(set);
+            unmeasured += less.unmeasured;
+            sizes::drop_slower(&less, &question.amounts(set), &candidates, &mut dropped);
         }
         dropped.dedup();
         add_tests(&mut candidates, question);
@@ -367,6 +379,8 @@ impl Recommendation {
         let plan = &set.run.plan;
         let user_code = user_code_of(set);
         let runs = || std::iter::once(question.defaults).chain(question.later);
+        let smallest = question.smaller.first();
+        let first = smallest.map_or(question.defaults, |(_, set)| *set);
         Self {
             schema: Self::SCHEMA,
             runs: runs().map(|set| terms::printable(&set.run.id)).collect(),
@@ -375,16 +389,13 @@ impl Recommendation {
                 .application
                 .map(|application| terms::printable(application.name)),
             user_code: user_code.clone(),
-            sizes: std::iter::once((1.0, question.defaults))
-                .chain(question.sizes.iter().copied())
-                .filter_map(|(times, set)| SizeOfWork::of(times, &question.amounts(set), set))
-                .collect(),
+            sizes: SizeOfWork::all(question),
             robustness,
             kernels: unique(candidates.iter().filter_map(|one| {
                 let kernel = question.kernel_of(&one.planned)?;
                 Some(format!("Linux {}", terms::printable(release(kernel)?)))
             })),
-            started_unix_ns: question.defaults.run.started_unix_ns,
+            started_unix_ns: first.run.started_unix_ns,
             model_disk: plan
                 .disk
                 .as_ref()
@@ -413,7 +424,7 @@ impl Recommendation {
             unmeasured,
             validation: question
                 .validated
-                .map(|measured| Validation::of(question.defaults, measured)),
+                .map(|measured| Validation::of(first, measured)),
         }
     }
 }
@@ -542,6 +553,13 @@ pub fn best_two(set: &ResultSet) -> Vec<Contender> {
         }
     }
     best
+}
+
+/// Whether a run has a verdict on its two fastest contenders: enough repeats of both.
+pub fn has_verdict(set: &ResultSet) -> bool {
+    let field = Field::of(set);
+    let order = field.eligible();
+    matches!(order[..], [one, other, ..] if field.verdict(one, other).is_some())
 }
 
 /// The contenders of a run that are less than so many times slower than the fastest, fastest first;

@@ -1,7 +1,7 @@
 //! The choice at several sizes of the work: whether it depends on the size.
 
-use super::Recommendation;
-use super::candidates::Field;
+use super::candidates::{Candidate, Dropped, Field};
+use super::{Question, Recommendation};
 use crate::lists::unique;
 use crate::terms;
 use fsdyno_model::ResultSet;
@@ -23,8 +23,18 @@ pub struct SizeOfWork {
 }
 
 impl SizeOfWork {
+    /// The sizes of a question, the smallest first.
+    pub(super) fn all(question: &Question<'_>) -> Vec<Self> {
+        let whole = question.smaller.first().map_or(1.0, |(whole, _)| *whole);
+        let smaller = question.smaller.iter().copied();
+        smaller
+            .chain([(1.0, question.defaults)])
+            .filter_map(|(part, set)| Self::of(whole / part, &question.amounts(set), set))
+            .collect()
+    }
+
     /// The size of a run; none with fewer than two contenders.
-    pub(super) fn of(times: f64, amount: &[String], set: &ResultSet) -> Option<Self> {
+    fn of(times: f64, amount: &[String], set: &ResultSet) -> Option<Self> {
         let field = Field::of(set);
         let order = field.eligible();
         let (first, others) = order
@@ -54,8 +64,36 @@ pub(crate) fn amounts(set: &ResultSet) -> Vec<String> {
     unique(amounts)
 }
 
-/// The label of a contender without the options that were added to it: larger work is measured with
-/// the defaults.
+/// Drops the contenders that were measured with less work alone: they are much slower.
+pub(super) fn drop_slower(
+    less: &Field,
+    amount: &[String],
+    candidates: &[Candidate],
+    dropped: &mut Vec<Dropped>,
+) {
+    let Some(fastest) = less.eligible().first().map(|at| &less.candidates[*at]) else {
+        return;
+    };
+    let with = match amount {
+        [amount] => format!(" ({})", terms::printable(amount)),
+        _ => String::new(),
+    };
+    let slower = less.candidates.iter().map(|one| {
+        let (ratio, of) = (terms::ratio(one.cost / fastest.cost), &fastest.label);
+        let why = format!("with less work{with} it takes {ratio} times as long as {of}");
+        Dropped::new(&one.label, why)
+    });
+    // One that was not durable has its own reason.
+    for one in less.dropped.iter().cloned().chain(slower) {
+        let is_known = candidates.iter().any(|other| other.label == one.name)
+            || dropped.iter().any(|other| other.name == one.name);
+        if !is_known {
+            dropped.push(one);
+        }
+    }
+}
+
+/// The label of a contender without the options that were added to it.
 fn defaults_of(advice: &Recommendation, label: &str) -> String {
     let mut label = label.to_owned();
     let base = |label: &str| {
@@ -73,46 +111,44 @@ fn defaults_of(advice: &Recommendation, label: &str) -> String {
 pub(super) fn text(advice: &Recommendation) -> Option<String> {
     let choice = advice.choice.as_ref()?;
     let chosen = &defaults_of(advice, &choice.contender);
-    let (amount, larger) = match &advice.sizes[..] {
-        [] => (&[][..], &[][..]),
-        [smallest, larger @ ..] => (&smallest.amount[..], larger),
-    };
-    let measured = match amount {
+    let (largest, smaller) = advice.sizes.split_last()?;
+    let measured = match &largest.amount[..] {
         [] => String::new(),
         amounts => format!("Measured with {}. ", amounts.join("; ")),
     };
-    if larger.is_empty() {
+    if smaller.is_empty() {
         return Some(format!(
             "{measured}Only one size of the work was measured: a larger one may have another answer."
         ));
     }
-    let holds = |size: &SizeOfWork| size.fastest.contains(chosen);
     let these = |sizes: &[SizeOfWork]| {
         let words = sizes.iter().map(|size| match &advice.application {
             Some(_) => size.amount.join(", "),
-            None => format!("{} times", size.times),
+            None => format!("1/{}", largest.times / size.times),
         });
         let words: Vec<String> = words.collect();
         let words = terms::joined(&words, "and");
         match &advice.application {
             Some(_) => words,
-            None => format!("{words} this work"),
+            None => format!("{words} of this work"),
         }
     };
-    if larger.iter().all(holds) {
-        let all = these(larger);
+    let more = "More was not measured.";
+    let holds = |size: &SizeOfWork| size.fastest.contains(chosen);
+    if smaller.iter().all(holds) {
+        let all = these(smaller);
         return Some(format!(
-            "{measured}With {all}, {chosen} is still among the fastest; more was not measured."
+            "{measured}{chosen} is among the fastest with {all} too. {more}"
         ));
     }
-    let changes = larger.chunk_by(|one, next| one.fastest == next.fastest);
+    let changes = smaller.chunk_by(|one, next| one.fastest == next.fastest);
     let changes = changes.map(|group| {
         let fastest = terms::joined(&group[0].fastest, "or");
         format!("with {}, {fastest} is the fastest", these(group))
     });
     let changes: Vec<String> = changes.collect();
     Some(format!(
-        "{measured}The choice depends on the size of the work: {}.",
+        "{measured}The choice depends on the size of the work: {}. {more}",
         changes.join("; ")
     ))
 }

@@ -277,7 +277,7 @@ fn seconds_of_cell(set: &ResultSet) -> f64 {
 }
 
 /// A plan without what is only of the machine on which it ran.
-fn without_places(plan: &Plan) -> Plan {
+pub fn without_places(plan: &Plan) -> Plan {
     let lab = |guest: GuestSize| GuestSize {
         kernel: Some(KernelChoice::Lab),
         ..guest

@@ -9,7 +9,7 @@ use fsdyno_model::{
 };
 use fsdyno_report::advice::{
     Application, DeviceFit, Dropped, Effect, Question, Recommendation, VariantNote, best_two,
-    contending, helpful,
+    contending, has_verdict, helpful,
 };
 use fsdyno_report::compare::RunVerdict;
 use fsdyno_report::{Format, Options, render_advice};
@@ -22,7 +22,7 @@ pub fn question(set: &ResultSet) -> Question<'_> {
     Question {
         defaults: set,
         later: &[],
-        sizes: &[],
+        smaller: &[],
         variants: &[],
         explorations: &[],
         safety: None,
@@ -290,7 +290,7 @@ fn options_are_recommended_if_they_are_faster_and_cost_no_safety() {
         let variants = exact(&labels, times);
         Recommendation::of(&Question {
             later: &[variants],
-            sizes: &[],
+            smaller: &[],
             options: &notes,
             ..question(&defaults)
         })
@@ -322,7 +322,7 @@ fn options_are_recommended_if_they_are_faster_and_cost_no_safety() {
     let only = exact(&["ext4"], &[&[1000]]);
     let alone = Recommendation::of(&Question {
         later: &[alone],
-        sizes: &[],
+        smaller: &[],
         options: &notes[..1],
         ..question(&only)
     });
@@ -369,7 +369,7 @@ fn joined_options_are_recommended_only_if_each_of_them_adds_something() {
         );
         Recommendation::of(&Question {
             later: &[singles.clone(), last],
-            sizes: &[],
+            smaller: &[],
             options: &notes,
             left_out: vec!["xfs:logbsize=256k".to_owned()],
             ..question(&defaults)
@@ -405,10 +405,10 @@ fn the_advice_states_whether_the_choice_depends_on_the_size_of_the_work() {
         &["ext4", "ext4:noatime", "xfs"],
         &[&[1000], &[900], &[1200]],
     );
-    let text = |larger: &[(f64, &ResultSet)]| {
+    let text = |smaller: &[(f64, &ResultSet)]| {
         let advice = Recommendation::of(&Question {
             later: std::slice::from_ref(&last),
-            sizes: larger,
+            smaller,
             options: &options,
             ..question(&defaults)
         });
@@ -418,27 +418,27 @@ fn the_advice_states_whether_the_choice_depends_on_the_size_of_the_work() {
             .collect::<Vec<_>>()
             .join(" ")
     };
-    let same = exact(&["ext4", "xfs"], &[&[4000], &[5000]]);
-    let other = exact(&["ext4", "xfs"], &[&[20000], &[16000]]);
-    // The recommended options are those of the defaults that larger work was measured with.
-    let holds = text(&[(4.0, &same), (16.0, &same)]);
+    let same = exact(&["ext4", "xfs"], &[&[250], &[300]]);
+    let other = exact(&["ext4", "xfs"], &[&[80], &[60]]);
+    // The recommended options are those of the defaults that less work was measured with.
+    let holds = text(&[(16.0, &same), (4.0, &same)]);
     assert!(
         holds.contains(
-            "With 4 times and 16 times this work, ext4 is still among the fastest; more was not measured."
+            "ext4 is among the fastest with 1/16 and 1/4 of this work too. More was not measured."
         ),
         "{holds}"
     );
-    let changes = text(&[(4.0, &same), (16.0, &other)]);
+    let changes = text(&[(16.0, &other), (4.0, &same)]);
     assert!(
         changes.contains(
-            "The choice depends on the size of the work: with 4 times this work, ext4 is the \
-             fastest; with 16 times this work, xfs is the fastest."
+            "The choice depends on the size of the work: with 1/16 of this work, xfs is the \
+             fastest; with 1/4 of this work, ext4 is the fastest. More was not measured."
         ),
         "{changes}"
     );
-    let smallest = text(&[(4.0, &other), (16.0, &other)]);
+    let smallest = text(&[(16.0, &other), (4.0, &other)]);
     assert!(
-        smallest.contains("with 4 times and 16 times this work, xfs is the fastest."),
+        smallest.contains("with 1/16 and 1/4 of this work, xfs is the fastest."),
         "{smallest}"
     );
     let unknown = text(&[]);
@@ -446,6 +446,27 @@ fn the_advice_states_whether_the_choice_depends_on_the_size_of_the_work() {
         unknown.contains("Only one size of the work was measured"),
         "{unknown}"
     );
+}
+
+#[test]
+fn the_most_work_decides_and_contenders_with_less_have_their_reason() {
+    let most = exact(&["ext4", "xfs"], &[&[2000], &[1000]]);
+    let less = exact(&["ext4", "xfs", "nilfs2"], &[&[100], &[200], &[710]]);
+    let advice = Recommendation::of(&Question {
+        smaller: &[(16.0, &less)],
+        ..question(&most)
+    });
+    assert_eq!(advice.choice.as_ref().unwrap().contender, "xfs");
+    let times: Vec<f64> = advice.sizes.iter().map(|one| one.times).collect();
+    assert_eq!(times, [1.0, 16.0]);
+    let [dropped] = &advice.dropped[..] else {
+        panic!("{:?}", advice.dropped);
+    };
+    assert_eq!(dropped.name, "nilfs2");
+    let why = "with less work (phase 0: 12,345 files, 1,234 dirs, 34.0 MiB) it takes 7.10 times as long as ext4";
+    assert_eq!(dropped.why, why);
+    assert!(has_verdict(&most));
+    assert!(!has_verdict(&exact(&["ext4"], &[&[1000]])));
 }
 
 #[test]
@@ -718,7 +739,7 @@ pub fn complete() -> Recommendation {
     );
     Recommendation::of(&Question {
         later: &[last],
-        sizes: &[],
+        smaller: &[],
         options: &[
             note("ext4:noatime", None),
             note("ext4:data=writeback", Some("files may have old data")),

@@ -94,8 +94,8 @@ fn an_atlas_decides_as_the_runs_that_it_was_made_of() {
         .collect();
     let advice = |sets: [&ResultSet; 2]| {
         let advice = Recommendation::of(&Asked {
-            sizes: &[(4.0, sets[1])],
-            ..question(sets[0])
+            smaller: &[(4.0, sets[0])],
+            ..question(sets[1])
         });
         let mut value = serde_json::to_value(advice).unwrap();
         value.as_object_mut().unwrap().remove("runs");

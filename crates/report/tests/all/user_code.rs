@@ -342,14 +342,14 @@ fn a_step_that_user_code_can_hide_is_left_out_with_the_reason() {
 }
 
 /// The advice for an application with two sizes, and its text on a screen.
-fn advice(set: &ResultSet, larger: &ResultSet) -> (Recommendation, String) {
+fn advice(set: &ResultSet, smaller: &ResultSet) -> (Recommendation, String) {
     let application = Application {
         name: "postgresql[clients=16]",
         size: &|plan| Some(format!("scale {}", plan.scale)),
         crash_test: None,
     };
     let advice = Recommendation::of(&Question {
-        sizes: &[(4.0, larger)],
+        smaller: &[(4.0, smaller)],
         application: Some(application),
         ..question(set)
     });
@@ -366,9 +366,9 @@ fn advice(set: &ResultSet, larger: &ResultSet) -> (Recommendation, String) {
 #[test]
 fn advice_for_an_application_is_judged_by_its_figure_with_none_and_all_user_code() {
     let of = |times, user_ms: &[u64]| judged_by_rate(with_user_code(run(times), user_ms));
-    let mut larger = of([1000, 2500], &[2000]);
-    larger.run.plan.scale = 4.0;
-    let (sure, text) = advice(&of([1000, 2500], &[2000]), &larger);
+    let mut smaller = of([1000, 2500], &[2000]);
+    smaller.run.plan.scale = 4.0;
+    let (sure, text) = advice(&of([1000, 2500], &[2000]), &smaller);
     let choice = sure.choice.as_ref().unwrap();
     assert_eq!(choice.contender, "ext4");
     let best = &sure.candidates[choice.best];
@@ -379,7 +379,7 @@ fn advice_for_an_application_is_judged_by_its_figure_with_none_and_all_user_code
     );
     for expected in [
         "Choose ext4: 1.51 to 2.50 times faster than btrfs, the runner-up.",
-        "With scale 4, ext4 is still among the fastest; more was not measured.",
+        "ext4 is among the fastest with scale 4 too. More was not measured.",
         "was not crash tested with postgresql[clients=16] with this kernel",
         "User code is not counted; it takes, as measured on the host: ",
         "Verdicts hold with none and with all of it.",
@@ -389,7 +389,7 @@ fn advice_for_an_application_is_judged_by_its_figure_with_none_and_all_user_code
     ] {
         assert!(text.contains(expected), "{expected}: {text}");
     }
-    let (open, text) = advice(&of([1000, 2500], &[200_000]), &larger);
+    let (open, text) = advice(&of([1000, 2500], &[200_000]), &smaller);
     let other = open.choice.as_ref().unwrap().runner_up.as_ref().unwrap();
     assert!(other.depends_on_user_code);
     assert!(

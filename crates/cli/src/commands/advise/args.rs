@@ -81,7 +81,8 @@ pub struct AdviseArgs {
     /// Size of generated datasets as a multiple of full size
     ///
     /// The default is 0.1 in virtual time (with --work 1), and that of the suite in real time. In
-    /// virtual time the contenders are measured also with 4 and 16 times the work.
+    /// virtual time the contenders are measured also with 4 and 16 times the work, of which the most
+    /// decides.
     #[arg(long, value_name = "X", value_parser = multiple, help_heading = WORKLOAD)]
     pub scale: Option<f64>,
     /// Parameter of a kind of phase: mail.messages=20000; may be repeated

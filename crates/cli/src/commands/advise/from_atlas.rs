@@ -151,7 +151,6 @@ fn recommend(
     args: &AdviseArgs,
     store: &Path,
 ) -> Result<Recommendation, CliError> {
-    let first = questions[0];
     let run = |question: &atlas::Question| -> ResultSet {
         let set = question.run(&atlas.head);
         let all = set.run.plan.contenders.iter().enumerate();
@@ -159,17 +158,19 @@ fn recommend(
         let wanted: Vec<usize> = wanted.map(|(at, _)| at).collect();
         set.only(&wanted)
     };
-    let defaults = run(first);
-    let larger: Vec<(f64, ResultSet)> = questions[1..]
-        .iter()
-        .map(|one| (f64::from(one.size) / f64::from(first.size), run(one)))
+    let runs: Vec<(u32, ResultSet)> = { questions.iter() }
+        .map(|one| (one.size, run(one)))
         .collect();
-    let sizes: Vec<(f64, &ResultSet)> = larger.iter().map(|(times, set)| (*times, set)).collect();
+    let (largest, smaller) = runs.split_last().expect("the atlas has the question");
+    let (size, defaults) = (f64::from(largest.0), &largest.1);
+    let smaller: Vec<(f64, &ResultSet)> = { smaller.iter() }
+        .map(|(one, set)| (size / f64::from(*one), set))
+        .collect();
     let (explorations, mut power_cuts, mut fault_tests) = if store.exists() {
         let store = Store::open_existing_read_only(store)?;
         let power_cuts = power_cuts(&store)?;
         (
-            explorations(&store, &defaults)?,
+            explorations(&store, defaults)?,
             power_cuts,
             fault_tests(&store)?,
         )
@@ -179,9 +180,9 @@ fn recommend(
     power_cuts.extend(atlas.power_cuts());
     fault_tests.extend(atlas.fault_tests());
     let mut advice = Recommendation::of(&Question {
-        defaults: &defaults,
+        defaults,
         later: &[],
-        sizes: &sizes,
+        smaller: &smaller,
         variants: &[],
         explorations: &explorations,
         safety: None,
@@ -202,12 +203,13 @@ fn recommend(
         .as_ref()
         .filter(|file| *file != Path::new(SHIPPED));
     let file = file.map(|file| format!(" --atlas {}", file.display()));
+    let asked = questions[0];
     advice.atlas = Some(AtlasSource {
         fsdyno: atlas.head.fsdyno.clone(),
         verify: format!(
             "fsdyno atlas verify {}/{}{}",
-            first.work,
-            first.disk,
+            asked.work,
+            asked.disk,
             file.unwrap_or_default()
         ),
         measure: measure(args),

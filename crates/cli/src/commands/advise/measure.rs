@@ -40,8 +40,17 @@ const MUCH_SLOWER: f64 = 3.0;
 
 /// The number of blocks for which a stage has time: in real time those from which intervals follow, in
 /// virtual time the fewest draws with a verdict.
-const BLOCKS: f64 = 6.0;
-const DRAWS: f64 = 3.0;
+const BLOCKS: u32 = 6;
+const DRAWS: u32 = 3;
+
+/// The share of the time of a cell that does not grow with its work, before a larger size shows it.
+const FIXED: f64 = 0.5;
+
+/// How much longer than estimated draws may take.
+const ALLOWANCE: f64 = 1.5;
+
+/// The share of the time for larger work that a size before the largest may use in any case.
+const BEFORE_LARGEST: f64 = 0.3;
 
 /// The share of the whole time that is kept for the variants of the model.
 const VARIANTS: f64 = 0.25;
@@ -50,9 +59,9 @@ const VARIANTS: f64 = 0.25;
 pub enum Stage {
     /// All contenders with their defaults.
     Defaults,
-    /// All contenders that are not much slower, with more work.
+    /// All contenders that are not much slower, with more work. The largest work decides.
     Sizes,
-    /// Options of the best two, each alone.
+    /// Options of the best two with that work, each alone.
     Singles,
     /// Joins of the options that help.
     Joins,
@@ -79,10 +88,11 @@ impl Stage {
     fn share(self, in_guest: bool, validates: bool) -> f64 {
         let rest = if validates { 0.6 } else { 1.0 };
         match self {
-            // A stage ends when its comparisons are decided, at the latest after its share.
-            Self::Defaults if in_guest => 0.5 * rest,
+            // A stage ends when its comparisons are decided, at the latest after its share. In a guest, the
+            // largest work decides.
+            Self::Defaults if in_guest => 0.25 * rest,
             Self::Defaults => 0.4,
-            Self::Sizes => 0.4 * rest,
+            Self::Sizes => 0.7 * rest,
             Self::Singles => 0.6 * rest,
             Self::Joins | Self::Variants => rest,
             Self::Validation => 1.0,
@@ -119,8 +129,6 @@ pub struct Measurer<'a> {
     recorded: &'a [ResultSet],
     /// The name of the advice, from its first run on.
     name: RefCell<Option<String>>,
-    /// The measured user code of its work.
-    user_code: RefCell<Vec<ResultSet>>,
     /// The time limit, and whether runs that an earlier limit ended continue.
     budget: Duration,
     extends: bool,
@@ -143,7 +151,6 @@ impl<'a> Measurer<'a> {
             question,
             recorded: &[],
             name: RefCell::new(None),
-            user_code: RefCell::default(),
             extends: false,
             store,
             stop,
@@ -194,12 +201,10 @@ impl<'a> Measurer<'a> {
         left.mul_f64(stage.share(self.question.in_guest, self.args().validate))
     }
 
-    /// Measures the contenders of a run with more work, as far as the time lasts. Returns the runs
-    /// with the size of their work as a multiple of that of the first, and the omitted sizes. A
-    /// dataset of the user has one size.
-    pub fn larger(&self, first: &ResultSet) -> Result<(SizedRuns, Vec<String>), CliError> {
-        let plan = &first.run.plan;
-        let (mut runs, mut omitted) = (Vec::new(), Vec::new());
+    /// Measures the contenders of a run with more work too, as far as the time lasts. Returns all sizes,
+    /// that of the run first, and the omitted sizes. A dataset of the user has one size.
+    pub fn at_sizes(&self, first: ResultSet) -> Result<(Vec<SizedRun>, Vec<String>), CliError> {
+        let plan = first.run.plan.clone();
         let is_app = self.args().application().is_some();
         let has_size = plan.workloads.iter().any(|workload| {
             let mut phases = workload.phases.iter();
@@ -209,25 +214,19 @@ impl<'a> Measurer<'a> {
                 !workload.dataset.is_users()
             }
         });
-        if !self.question.in_guest || !has_size {
-            return Ok((runs, omitted));
-        }
-        let contenders = contending(first, MUCH_SLOWER);
-        if contenders.len() < 2 {
+        let contenders = contending(&first, MUCH_SLOWER);
+        let (mut runs, mut omitted) = (vec![SizedRun::new(1, first)], Vec::new());
+        if !self.question.in_guest || !has_size || contenders.len() < 2 {
             return Ok((runs, omitted));
         }
         let cells = contenders.len() * plan.workloads.len();
-        // Seconds of a cell for each unit of the work, which is that of the first run.
-        let mut of_unit = seconds_of_cells([first]);
         for times in SIZES {
-            let factor = f64::from(times);
-            // More data of an application do not make its loads longer, only what is before them.
-            let growth = if is_app { factor.sqrt() } else { factor };
             let limit = self.limit(Stage::Sizes);
             let stage = format!("size {times}");
             let is_recorded = runs_of(self.recorded, &stage).next().is_some();
-            if !is_recorded && limit.as_secs_f64() < of_unit * growth * cells as f64 * DRAWS {
-                omitted.push(format!("{times} times the work"));
+            let needed = seconds_of_a_cell(&runs, times) * cells as f64 * f64::from(DRAWS);
+            if !is_recorded && limit.as_secs_f64() < needed {
+                omitted.push(more_work(times));
                 continue;
             }
             output::note(format_args!(
@@ -236,46 +235,76 @@ impl<'a> Measurer<'a> {
             ));
             let options = self.options(&contenders);
             // The data of an application have the size of its setting.
-            let scale = (!is_app).then_some(plan.scale * factor).or(options.scale);
+            let scale = (!is_app).then_some(plan.scale * f64::from(times));
+            let scale = scale.or(options.scale);
+            // The largest size decides; the others show whether the choice depends on the size.
+            let limit = if SIZES.last() == Some(&times) {
+                limit
+            } else {
+                let draws = Duration::from_secs_f64(needed * ALLOWANCE);
+                limit.min(draws.max(limit.mul_f64(BEFORE_LARGEST)))
+            };
             let options = limited(RunOptions { scale, ..options }, limit);
             let set = self.measure(options, &stage, times)?;
-            of_unit = seconds_of_cells([&set]) / growth;
-            runs.push((factor, self.with_user_code(set)?));
+            runs.push(SizedRun::new(times, self.with_user_code(set)?));
         }
         Ok((runs, omitted))
     }
 
     /// The number of contenders that a stage can measure within its limit, by the time of earlier
     /// runs.
-    pub fn slots(&self, earlier: &[ResultSet], stage: Stage) -> usize {
+    pub fn slots(&self, earlier: &[&ResultSet], stage: Stage) -> usize {
         if let Some(set) = runs_of(self.recorded, stage.name()).next() {
             return set.run.plan.contenders.len();
         }
         let limit = self.limit(stage);
-        let each = seconds_of_cells(earlier);
-        let blocks = if self.question.in_guest {
-            DRAWS
-        } else {
-            BLOCKS
-        };
-        let fits = limit.as_secs_f64() / (each * blocks).max(1e-3);
+        let each = seconds_of_cells(earlier.iter().copied());
+        let fits = limit.as_secs_f64() / (each * f64::from(self.blocks_of_a_verdict())).max(1e-3);
         // Fractions of a contender do not count.
         (0..1000).take_while(|n| f64::from(*n + 1) <= fits).count()
     }
 
-    /// Measures contenders, and returns the run from the store.
-    pub fn run(&self, contenders: &[Contender], stage: Stage) -> Result<ResultSet, CliError> {
-        let limit = self.limit(stage);
-        let mut set = self.measure(limited(self.options(contenders), limit), stage.name(), 1)?;
-        match stage {
-            Stage::Defaults => {
-                set = self.with_user_code(set)?;
-                self.user_code.replace(set.variants.clone());
+    /// Measures the contenders of the question with their defaults: until its share of the time has passed,
+    /// or at least until verdicts are possible.
+    pub fn defaults(&self) -> Result<ResultSet, CliError> {
+        let contenders = &self.question.contenders;
+        let stage = Stage::Defaults;
+        let options = limited(self.options(contenders), self.limit(stage));
+        let mut set = self.measure(options, stage.name(), 1)?;
+        let blocks = self.blocks_of_a_verdict() as usize;
+        let cells = contenders.len() * set.run.plan.workloads.len() * blocks;
+        let missing = cells.saturating_sub(set.cells.len());
+        let left = self.budget.saturating_sub(self.began.elapsed());
+        let needed = seconds_of_cells([&set]) * missing as f64 * ALLOWANCE;
+        let is_cut_short = set.run.stop == Some(StopReason::Budget);
+        if is_cut_short && missing > 0 && needed < left.as_secs_f64() {
+            let more = limited(RunOptions::default(), Duration::from_secs_f64(needed));
+            let (execution, id) = (Execution::silent(), &set.run.id);
+            let ended = resume(&execution, id, (&more, false), self.store, self.stop)?;
+            if ended.code == Code::Interrupted {
+                return Err(CliError::interrupted());
             }
-            // The same work.
-            _ => set.variants.clone_from(&self.user_code.borrow()),
+            set = Store::open_existing_read_only(self.store)?.load(id)?;
         }
-        Ok(set)
+        self.with_user_code(set)
+    }
+
+    /// Measures contenders with the work of a run, and returns the run from the store.
+    pub fn run(
+        &self,
+        contenders: &[Contender],
+        stage: Stage,
+        like: &SizedRun,
+    ) -> Result<ResultSet, CliError> {
+        let mut options = limited(self.options(contenders), self.limit(stage));
+        if like.times > 1 && self.args().application().is_none() {
+            options.scale = Some(like.set.run.plan.scale);
+        }
+        let set = self.measure(options, stage.name(), like.times)?;
+        Ok(ResultSet {
+            variants: like.set.variants.clone(),
+            ..set
+        })
     }
 
     /// The run with its user code, which virtual time does not count: measured on the host, unless it is
@@ -292,6 +321,15 @@ impl<'a> Measurer<'a> {
             variants: measured.collect(),
             ..set
         })
+    }
+
+    /// The number of blocks for which a stage needs time.
+    fn blocks_of_a_verdict(&self) -> u32 {
+        if self.question.in_guest {
+            DRAWS
+        } else {
+            BLOCKS
+        }
     }
 
     /// The settings of a run of these contenders.
@@ -312,7 +350,9 @@ impl<'a> Measurer<'a> {
         decides: &ResultSet,
     ) -> Result<Vec<ResultSet>, CliError> {
         let pair = advice.choice.as_ref().and_then(|choice| {
-            let places = [choice.best, choice.runner_up.as_ref()?.at];
+            // Without a verdict, there is none that could depend on the model.
+            let other = choice.runner_up.as_ref().filter(|one| one.is_decided())?;
+            let places = [choice.best, other.at];
             let pair = places.map(|at| advice.candidates[at].planned.clone());
             let is_measured = |one: &Contender| decides.run.plan.contenders.contains(one);
             pair.iter().all(is_measured).then_some(pair)
@@ -450,8 +490,41 @@ fn on_this_machine(contenders: &[Contender]) -> Result<Vec<Contender>, CliError>
     Ok(here)
 }
 
-/// Runs with the size of their work, as a multiple of that of the first run.
-type SizedRuns = Vec<(f64, ResultSet)>;
+/// A run of the contenders with their defaults.
+pub struct SizedRun {
+    /// The size of its work as a multiple of the smallest.
+    pub times: u32,
+    pub set: ResultSet,
+}
+
+impl SizedRun {
+    fn new(times: u32, set: ResultSet) -> Self {
+        Self { times, set }
+    }
+}
+
+/// The size of work that was omitted, in words.
+pub fn more_work(times: u32) -> String {
+    format!("{times} times the work")
+}
+
+/// The estimated time of a cell with so many times the smallest work, seconds: on the line through the
+/// last two sizes.
+fn seconds_of_a_cell(runs: &[SizedRun], times: u32) -> f64 {
+    let point = |run: &SizedRun| (f64::from(run.times), seconds_of_cells([&run.set]));
+    let (last, slope) = match runs {
+        [.., one, other] => {
+            let ((size, seconds), last) = (point(one), point(other));
+            (last, (last.1 - seconds) / (last.0 - size))
+        }
+        [one] => {
+            let last = point(one);
+            (last, (1.0 - FIXED) * last.1 / last.0)
+        }
+        [] => return 0.0,
+    };
+    last.1 + slope.max(0.0) * (f64::from(times) - last.0)
+}
 
 /// The mean time of a cell of some runs on this machine, seconds.
 fn seconds_of_cells<'a>(sets: impl IntoIterator<Item = &'a ResultSet>) -> f64 {

@@ -27,13 +27,13 @@ use fsdyno_model::{
 };
 use fsdyno_recipes::{self as recipes, layouts};
 use fsdyno_report::advice::{
-    Application, Dropped, Question, Recommendation, VariantNote, best_two,
+    Application, Dropped, Question, Recommendation, VariantNote, best_two, has_verdict,
 };
 use fsdyno_report::{Format, render_advice};
 use fsdyno_run::advise::{Feature, FeatureTable};
 use fsdyno_run::resolve::crash_test;
 use fsdyno_store::{FaultTestsSummary, Store};
-use measure::{Measurer, Stage, fitted};
+use measure::{Measurer, SizedRun, Stage, fitted, more_work};
 use question::{AdviceQuestion, RecordedAdvice};
 use std::path::Path;
 use variants::Selected;
@@ -143,32 +143,31 @@ fn is_cut_short(advice: &Recommendation) -> bool {
 fn conclude(measurer: &Measurer<'_>, store: &Path) -> Result<Recommendation, CliError> {
     let table = FeatureTable::read().map_err(CliError::failure)?;
     let question = measurer.question;
-    let results = measure_all(measurer, &table, &question.contenders)?;
-    let (defaults, later) = (&results.runs[0], &results.runs[1..]);
-    let sizes: Vec<_> = results
-        .sizes
-        .iter()
-        .map(|(times, set)| (*times, set))
+    let results = measure_all(measurer, &table)?;
+    let (defaults, later) = (&results.defaults.set, &results.later[..]);
+    let smaller: Vec<_> = { results.smaller.iter() }
+        .map(|one| (f64::from(results.defaults.times / one.times), &one.set))
         .collect();
+    let smallest = smaller.first().map_or(defaults, |(_, set)| *set);
     let tested = Store::open_existing_read_only(store)?;
     let (explorations, fault_tests) = (explorations(&tested, defaults)?, fault_tests(&tested)?);
     let power_cuts = power_cuts(&tested)?;
     let validated = if question.args.validate {
-        Some(measurer.validate(defaults)?)
+        Some(measurer.validate(smallest)?)
     } else {
         None
     };
     let application = question
         .args
         .application()
-        .map(|text| entry(text, defaults));
+        .map(|text| entry(text, smallest));
     let crash_test = application
         .as_deref()
         .and_then(|entry| crash_test(entry).ok());
     let asked = Question {
         defaults,
         later,
-        sizes: &sizes,
+        smaller: &smaller,
         variants: &[],
         explorations: &explorations,
         safety: question.args.safety(),
@@ -243,54 +242,59 @@ fn check_application(args: &AdviseArgs) -> Result<(), CliError> {
 
 /// The runs, with the options that were measured and those that were left out.
 struct Measured {
-    /// The first with the defaults, the last with the contenders to choose from.
-    runs: Vec<ResultSet>,
-    /// Runs of more work, with its size as a multiple of that of the first run.
-    sizes: Vec<(f64, ResultSet)>,
+    /// The contenders with their defaults and the work that decides: the most of which a verdict is
+    /// possible.
+    defaults: SizedRun,
+    /// The same with less work, the least first.
+    smaller: Vec<SizedRun>,
+    /// With options; the last one has the contenders to choose from.
+    later: Vec<ResultSet>,
     notes: Vec<VariantNote>,
     left_out: Vec<String>,
 }
 
 /// Measures the contenders, options of the best two, and joins of the options that help.
-fn measure_all(
-    measurer: &Measurer<'_>,
-    table: &FeatureTable,
-    contenders: &[Contender],
-) -> Result<Measured, CliError> {
+fn measure_all(measurer: &Measurer<'_>, table: &FeatureTable) -> Result<Measured, CliError> {
     output::note(format_args!(
         "fsdyno: {} with their defaults, {}",
-        count(contenders.len(), "contender"),
+        count(measurer.question.contenders.len(), "contender"),
         measurer.place()
     ));
-    let defaults = measurer.run(contenders, Stage::Defaults)?;
-    let best = best_two(&defaults);
-    let (sizes, omitted) = measurer.larger(&defaults)?;
-    let mut results = Measured {
-        runs: vec![defaults],
-        sizes,
-        notes: Vec::new(),
-        left_out: omitted,
-    };
+    let (mut sizes, mut left_out) = measurer.at_sizes(measurer.defaults()?)?;
+    let decides = sizes.iter().rposition(|one| has_verdict(&one.set));
+    let undecided = sizes.split_off(decides.unwrap_or(0) + 1);
+    left_out.extend(undecided.iter().map(|one| more_work(one.times)));
+    let defaults = sizes.pop().ok_or_else(CliError::interrupted)?;
+    let best = best_two(&defaults.set);
     let needs = &measurer.question.args.needs;
     let mut singles = Selected::singles(table, &best, needs);
-    let slots = measurer.slots(&results.runs, Stage::Singles);
-    results.left_out.extend(singles.keep(slots, best.len()));
+    let slots = measurer.slots(&[&defaults.set], Stage::Singles);
+    left_out.extend(singles.keep(slots, best.len()));
+    let mut results = Measured {
+        defaults,
+        smaller: sizes,
+        later: Vec::new(),
+        notes: Vec::new(),
+        left_out,
+    };
     if singles.all.is_empty() {
         return Ok(results);
     }
     singles.announce("variant", &best);
-    let run = measurer.run(&singles.contenders(&best), Stage::Singles)?;
-    let mut joins = Selected::joins(table, &best, needs, &singles, &run);
-    results.runs.push(run);
+    let measure =
+        |contenders: &[Contender], stage| measurer.run(contenders, stage, &results.defaults);
+    let run = measure(&singles.contenders(&best), Stage::Singles)?;
     results.notes.extend(singles.notes());
-    let slots = measurer.slots(&results.runs, Stage::Joins);
+    let mut joins = Selected::joins(table, &best, needs, &singles, &run);
+    let slots = measurer.slots(&[&results.defaults.set, &run], Stage::Joins);
     results
         .left_out
         .extend(joins.keep(slots, best.len() + joins.earlier.len()));
+    results.later.push(run);
     if !joins.all.is_empty() {
         joins.announce("join", &best);
-        let run = measurer.run(&joins.contenders(&best), Stage::Joins)?;
-        results.runs.push(run);
+        let run = measure(&joins.contenders(&best), Stage::Joins)?;
+        results.later.push(run);
         results.notes.extend(joins.notes());
     }
     Ok(results)

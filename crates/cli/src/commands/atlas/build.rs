@@ -15,7 +15,7 @@ use fsdyno_files::{Existing, input};
 use fsdyno_host::signals;
 use fsdyno_model::{CancelToken, LabChoice, Plan, ResultSet, Shard, StopReason, kernel_of_guest};
 use fsdyno_observe::provenance;
-use fsdyno_report::atlas::{Atlas, AtlasFaults, AtlasPower, Head, Question};
+use fsdyno_report::atlas::{Atlas, AtlasFaults, AtlasPower, Head, Question, without_places};
 use fsdyno_run::RunOptions;
 use fsdyno_run::atlas::{AtlasPlan, AtlasQuestion, DEFAULT, PLAN, RUN};
 use fsdyno_run::remaining::failed;
@@ -221,19 +221,22 @@ impl Builder<'_> {
         Ok((sets, Code::Ok))
     }
 
-    /// The recorded run of a plan: a complete one if there is one.
+    /// The recorded run of a plan: a complete one, in whatever directory it ran, if there is one.
     fn recorded_run(&self, plan: &Plan) -> Option<&ResultSet> {
-        let is_of_plan = |set: &&ResultSet| {
+        let same_draws =
+            |set: &&ResultSet| set.run.plan.repeats == plan.repeats && set.run.plan.shard.is_none();
+        let runs = || self.recorded.iter().filter(same_draws);
+        let here = without_places(plan).hash();
+        let is_whole =
+            |set: &&ResultSet| is_complete(set) && without_places(&set.run.plan).hash() == here;
+        let is_begun = |set: &&ResultSet| {
             let plan = Plan {
                 contents: set.run.plan.contents.clone(),
                 ..plan.clone()
             };
-            let draws = set.run.plan.repeats == plan.repeats;
-            draws && set.run.plan.shard.is_none() && plan.hash() == set.run.plan_hash
+            plan.hash() == set.run.plan_hash
         };
-        let runs = self.recorded.iter().filter(is_of_plan);
-        let whole = { runs.clone() }.find(|set| is_complete(set));
-        whole.or_else(|| { runs }.next())
+        runs().find(is_whole).or_else(|| runs().find(is_begun))
     }
 
     /// Measures a plan, or the rest of its run; none if the user interrupted it.
