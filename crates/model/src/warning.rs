@@ -27,6 +27,8 @@ pub enum WarningKind {
     Divergence,
     /// Virtual time does not count the processor time of a program that serves the file system.
     NotCounted,
+    /// A daemon that frees space of the file system does not run: its work is in no figure.
+    NoCleaner,
     /// `fsync` and `syncfs` returned, and no flush had made anything durable.
     NotDurable,
     /// The settings of an application give up durability.
@@ -84,6 +86,7 @@ impl WarningKind {
             Self::IncompleteRecording => "incomplete-recording",
             Self::Divergence => "divergence",
             Self::NotCounted => "not-counted",
+            Self::NoCleaner => "no-cleaner",
             Self::NotDurable => "not-durable",
             Self::GivenUp => "given-up",
             Self::TooShort => "too-short",

@@ -73,6 +73,7 @@ fn importance(kind: WarningKind) -> u8 {
         WarningKind::IncompleteRecording
         | WarningKind::Divergence
         | WarningKind::NotCounted
+        | WarningKind::NoCleaner
         | WarningKind::GivenUp
         | WarningKind::NotDurable => 0,
         WarningKind::NotLocked | WarningKind::BackgroundLoad | WarningKind::TimeLimit => 1,

@@ -357,6 +357,8 @@ fn not_advisable(recipe: &dyn recipes::Filesystem, in_guest: bool) -> Option<Str
         "after a power cut a program has to repair it".to_owned()
     } else if let Some(why) = capabilities.unmaintained {
         why.to_owned()
+    } else if let Some(cleaner) = capabilities.cleaner {
+        format!("{cleaner} frees its space, and is not run here: its cost is not measured")
     } else {
         format!(
             "virtual time does not count the processor time of {}",

@@ -36,6 +36,15 @@ fn contenders_without_a_need_or_without_programs_are_dropped_with_the_reason() {
 }
 
 #[test]
+fn a_file_system_whose_cleaner_does_not_run_is_a_contender_only_by_name() {
+    let why = |name: &str| not_advisable(recipes::find(name).unwrap(), true);
+    let nilfs2 = why("nilfs2").unwrap();
+    assert!(nilfs2.starts_with("nilfs_cleanerd frees"), "{nilfs2}");
+    assert!(nilfs2.ends_with("Name it with --fs"), "{nilfs2}");
+    assert_eq!(why("f2fs"), None);
+}
+
+#[test]
 fn who_must_survive_the_loss_of_a_disk_has_a_mirror_by_default() {
     let table = FeatureTable::read().unwrap();
     let args = parsed(&["--survive", "disk"]);

@@ -33,7 +33,7 @@ use fsdyno_host::journal::Journal;
 use fsdyno_host::space;
 use fsdyno_model::{
     Bytes, CacheState, CancelToken, Cell, CellRecord, DeviceChoice, Effective, Event, Failure,
-    Mark, Outcome, Plan,
+    Mark, Outcome, Plan, Warning, WarningKind,
 };
 use fsdyno_observe::kernel_work::WorkCounter;
 use machine::Machine;
@@ -159,6 +159,18 @@ impl Surveyed for HostLab {
     }
 }
 
+/// The warning that nothing frees the space of a file system.
+fn without(cleaner: &str) -> Warning {
+    Warning::new(
+        WarningKind::NoCleaner,
+        format!(
+            "{cleaner} does not run: the figures lack its work, which frees deleted and \
+             overwritten space"
+        ),
+        "measure it mounted by mount(8), as a directory (dir:PATH), over longer work",
+    )
+}
+
 impl Lab for HostLab {
     fn run_cell(
         &mut self,
@@ -170,6 +182,9 @@ impl Lab for HostLab {
         run_cell(plan, cell, emit, &self.missing.clone(), &stop, |notes| {
             disks::warn_of_faults(notes, plan.disk.as_ref());
             let job = Job::new(plan, &self.preflight, cell);
+            if let Some(cleaner) = job.recipe.capabilities().cleaner {
+                notes.warn(without(cleaner));
+            }
             let machine = Machine::Here {
                 journal: &self.journal,
                 released: &self.released,
