@@ -176,7 +176,7 @@ fn functions(
 fn comparable(comparison: &RunComparison) -> Result<(), CliError> {
     let forbids = comparison.differences.iter().filter(|one| one.forbids);
     let lines: Vec<String> = forbids
-        .map(|one| format!("  {}: {} and {}", one.what, one.base, one.run))
+        .map(|one| format!("  {}: {} -> {}", one.what, one.base, one.run))
         .collect();
     if lines.is_empty() {
         return Ok(());

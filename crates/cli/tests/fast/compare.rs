@@ -76,7 +76,7 @@ fn a_threshold_sets_the_exit_code_and_incomparable_runs_are_refused() {
     let output = home.fsdyno(&["compare", first, other]);
     assert_eq!(output.code, Some(2), "{}", output.err);
     assert!(
-        output.err.contains("seed: 1 and 9") && output.err.contains("--force"),
+        output.err.contains("seed: 1 -> 9") && output.err.contains("--force"),
         "{}",
         output.err
     );

@@ -342,8 +342,9 @@ fn sure(advice: &Recommendation, other: Option<&RunnerUp>) -> String {
             terms::ratio(high),
             terms::count(other.pairs, "draw")
         ),
-        None => "How sure: too few repeats for an interval; add repeats with fsdyno run --resume."
-            .to_owned(),
+        None => {
+            "How sure: too few repeats for an interval; a longer --budget allows more.".to_owned()
+        }
     }
 }
 

@@ -341,9 +341,10 @@ impl Recommendation {
             dropped.extend(others.dropped);
             unmeasured += others.unmeasured;
         }
-        for (_, set) in question.smaller {
+        for (at, (_, set)) in question.smaller.iter().enumerate() {
             let less = Field::of(set);
-            unmeasured += less.unmeasured;
+            // More work is that of some contenders of the least.
+            unmeasured += if at == 0 { less.unmeasured } else { 0 };
             sizes::drop_slower(&less, &question.amounts(set), &candidates, &mut dropped);
         }
         dropped.dedup();

@@ -4,6 +4,7 @@ use super::LEVEL;
 use super::chart;
 use super::figures::{axis, change, heading};
 use super::json::{History, Moved, Point, SeriesHistory, Step};
+use super::steps::MIN_NOISY_RUNS;
 use crate::document::{
     Block, Cell, Column, Document, Filter, Group, Item, Label, Overflow, Row, Section, Table, Text,
     Tone,
@@ -89,14 +90,22 @@ pub fn document(history: &History, screen: Screen) -> Document {
 }
 
 fn lead(history: &History) -> Text {
-    let with_steps = history.series.iter().filter(|one| !one.steps.is_empty());
-    let runs = terms::count(history.runs, "run");
-    let text = match (history.steps(), with_steps.count()) {
-        (0, _) => format!("No step was detected in {runs}."),
-        (steps, of) => format!(
-            "{} in {of} of {} series, from {runs}.",
-            terms::count(steps, "step"),
-            history.series.len()
+    let series = || history.series.iter();
+    let with_steps = series().filter(|one| !one.steps.is_empty()).count();
+    let enough = series().filter(|one| one.has_enough_runs).count();
+    let (all, runs) = (history.series.len(), terms::count(history.runs, "run"));
+    let text = match history.steps() {
+        0 if enough == 0 => format!(
+            "No step can be detected in {runs}: with noise a series needs {MIN_NOISY_RUNS}, without \
+             noise two points."
+        ),
+        0 if enough < all => format!(
+            "No step was detected in {enough} of {all} series, from {runs}; the others have too few."
+        ),
+        0 => format!("No step was detected in {runs}."),
+        steps => format!(
+            "{} in {with_steps} of {all} series, from {runs}.",
+            terms::count(steps, "step")
         ),
     };
     text.into()

@@ -54,6 +54,9 @@ pub struct SeriesHistory {
     pub steps: Vec<Step>,
     /// The reason why no step can be detected, or why steps are left out; none if neither is so.
     pub note: Option<String>,
+    /// Whether it has the runs in which a step can be detected.
+    #[serde(skip)]
+    pub has_enough_runs: bool,
 }
 
 /// The figure of a kernel, a run or a commit.

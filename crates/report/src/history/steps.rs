@@ -12,7 +12,7 @@ use fsdyno_stats::{ChangePoint, Detection, change_points, cost, median};
 
 /// The fewest runs in which a step can be significant: the best split of 10 has a chance of
 /// 2 / C(10, 5) = 0.8 %.
-const MIN_NOISY_RUNS: usize = 10;
+pub(super) const MIN_NOISY_RUNS: usize = 10;
 
 /// Builds a series, whose observations are in the order of their places on the axis.
 pub(super) fn series(
@@ -70,7 +70,8 @@ pub(super) fn series(
         });
     }
     let dependent = all - steps.len();
-    let few = (!exact && observations.len() < MIN_NOISY_RUNS).then(|| {
+    let is_few = !exact && observations.len() < MIN_NOISY_RUNS;
+    let few = is_few.then(|| {
         format!(
             "{} with noise: steps need {MIN_NOISY_RUNS} or more.",
             terms::count(observations.len(), "run")
@@ -83,6 +84,7 @@ pub(super) fn series(
         )
     });
     let note = few.or(left_out);
+    let has_enough_runs = !is_few && points.len() > 1;
     SeriesHistory {
         contender: collected.contender.label.clone(),
         workload: collected.workload.clone(),
@@ -93,6 +95,7 @@ pub(super) fn series(
         points,
         steps,
         note,
+        has_enough_runs,
     }
 }
 

@@ -212,6 +212,11 @@ fn runs_in_real_time_have_a_step_only_from_ten_on() {
         note.contains("8 runs") && note.contains("10 or more"),
         "{note}"
     );
+    let shown = text(&few, Format::Terminal, 80);
+    assert!(
+        shown.contains("No step can be detected in 8 runs"),
+        "{shown}"
+    );
 }
 
 #[test]

@@ -7,6 +7,10 @@ use std::ptr::null_mut;
 use std::thread;
 use std::time::Duration;
 
+/// How often a process is stopped until it waits for a signal, and the time between two stops.
+const ATTEMPTS: u32 = 3000;
+const PAUSE: Duration = Duration::from_millis(20);
+
 /// `syscall`, then `int3`.
 const CALL: [u8; 3] = [0x0f, 0x05, 0xcc];
 
@@ -18,16 +22,18 @@ pub fn disarm_timer(process: i32) {
         .open(format!("/proc/{process}/mem"))
         .unwrap();
     let mut others = Vec::new();
-    let saved = loop {
+    let mut attempts = (0..ATTEMPTS).filter_map(|_| {
         trace(libc::PTRACE_ATTACH, process, null_mut());
         wait_for_stop(process, libc::SIGSTOP, &mut others);
         let saved = registers(process);
         if saved.orig_rax == libc::SYS_rt_sigsuspend.cast_unsigned() {
-            break saved;
+            return Some(saved);
         }
         trace(libc::PTRACE_DETACH, process, null_mut());
-        thread::sleep(Duration::from_millis(20));
-    };
+        thread::sleep(PAUSE);
+        None
+    });
+    let saved = attempts.next().expect("it never waits for a signal");
     let setting = (saved.rsp - 1024) & !15;
     let (mut code, mut stack) = ([0; CALL.len()], [0; size_of::<libc::itimerspec>()]);
     memory.read_exact_at(&mut code, saved.rip).unwrap();
