@@ -84,7 +84,8 @@ pub(super) fn series(
         )
     });
     let note = few.or(left_out);
-    let has_enough_runs = !is_few && points.len() > 1;
+    // Without noise, points are compared.
+    let has_enough_runs = if exact { points.len() > 1 } else { !is_few };
     SeriesHistory {
         contender: collected.contender.label.clone(),
         workload: collected.workload.clone(),

@@ -180,24 +180,17 @@ fn repeats_that_differ_in_virtual_time_are_reported() {
 
 #[test]
 fn runs_in_real_time_have_a_step_only_from_ten_on() {
-    // Two kernels with seven runs each; noise of 1 %.
-    let sets: Vec<ResultSet> = (0..14)
-        .map(|day| {
-            let (kernel, level) = if day < 7 {
-                ("Linux 6.1.3", 2000)
-            } else {
-                ("Linux 6.12.1", 2300)
-            };
-            let mut set = run(
-                kernel,
-                day,
-                [level + 7 * (day * 5 % 7), 1800 + day % 3],
-                [1, 1],
-            );
-            set.run.plan.disk = None;
-            set
-        })
-        .collect();
+    // Noise of 1 %.
+    let in_real_time = |kernel: &str, day: u64, level: u64| {
+        let times = [level + 7 * (day * 5 % 7), 1800 + day % 3];
+        let mut set = run(kernel, day, times, [1, 1]);
+        set.run.plan.disk = None;
+        set
+    };
+    // Two kernels with seven runs each.
+    let old = (0..7).map(|day| in_real_time("Linux 6.1.3", day, 2000));
+    let new = (7..14).map(|day| in_real_time("Linux 6.12.1", day, 2300));
+    let sets: Vec<ResultSet> = old.chain(new).collect();
     let found = history(&sets, Selection::default()).unwrap();
     let steps = &found.series[0].steps;
     assert_eq!(steps.len(), 1, "{found:?}");
@@ -205,6 +198,14 @@ fn runs_in_real_time_have_a_step_only_from_ten_on() {
     assert!(steps[0].p.unwrap() <= 0.01);
     assert!(found.series[1].steps.is_empty());
     insta::assert_snapshot!("history_real_time", text(&found, Format::Terminal, 80));
+    // Runs are compared, also those of one kernel.
+    let level: Vec<ResultSet> = (0..14)
+        .map(|day| in_real_time("Linux 6.1.3", day, 2000))
+        .collect();
+    let level = history(&level, Selection::default()).unwrap();
+    assert_eq!(level.series[0].points.len(), 1);
+    let shown = text(&level, Format::Terminal, 80);
+    assert!(shown.contains("No step was detected in 14 runs"), "{shown}");
     let few = history(&sets[3..11], Selection::default()).unwrap();
     assert!(few.series[0].steps.is_empty());
     let note = few.series[0].note.as_deref().unwrap();
