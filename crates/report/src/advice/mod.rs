@@ -341,11 +341,12 @@ impl Recommendation {
             dropped.extend(others.dropped);
             unmeasured += others.unmeasured;
         }
-        for (at, (_, set)) in question.smaller.iter().enumerate() {
-            let less = Field::of(set);
-            // More work is that of some contenders of the least.
-            unmeasured += if at == 0 { less.unmeasured } else { 0 };
-            sizes::drop_slower(&less, &question.amounts(set), &candidates, &mut dropped);
+        let smaller = question.smaller.iter().map(|(_, set)| *set);
+        let less: Vec<Field> = smaller.clone().map(Field::of).collect();
+        // More work is that of some contenders of the least.
+        unmeasured += less.first().map_or(0, |field| field.unmeasured);
+        for (field, set) in less.iter().zip(smaller) {
+            sizes::drop_slower(field, &question.amounts(set), &candidates, &mut dropped);
         }
         dropped.dedup();
         add_tests(&mut candidates, question);
@@ -390,7 +391,7 @@ impl Recommendation {
                 .application
                 .map(|application| terms::printable(application.name)),
             user_code: user_code.clone(),
-            sizes: SizeOfWork::all(question),
+            sizes: SizeOfWork::all(question, &less),
             robustness,
             kernels: unique(candidates.iter().filter_map(|one| {
                 let kernel = question.kernel_of(&one.planned)?;

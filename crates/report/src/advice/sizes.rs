@@ -23,23 +23,20 @@ pub struct SizeOfWork {
 }
 
 impl SizeOfWork {
-    /// The sizes of a question, the smallest first.
-    pub(super) fn all(question: &Question<'_>) -> Vec<Self> {
+    /// The sizes of a question, the smallest first. `less` are the contenders with less work.
+    pub(super) fn all(question: &Question<'_>, less: &[Field]) -> Vec<Self> {
         let whole = question.smaller.first().map_or(1.0, |(whole, _)| *whole);
-        let smaller = question.smaller.iter().copied();
-        smaller
-            .chain([(1.0, question.defaults)])
-            .filter_map(|(part, set)| Self::of(whole / part, &question.amounts(set), set))
-            .collect()
+        let of = |times, set, field: &Field| Self::of(times, &question.amounts(set), set, field);
+        let smaller = question.smaller.iter().zip(less);
+        let smaller = smaller.filter_map(|((part, set), field)| of(whole / part, set, field));
+        let set = question.defaults;
+        smaller.chain(of(whole, set, &Field::of(set))).collect()
     }
 
-    /// The size of a run; none with fewer than two contenders.
-    fn of(times: f64, amount: &[String], set: &ResultSet) -> Option<Self> {
-        let field = Field::of(set);
+    /// The size of a run with these contenders; none without any.
+    fn of(times: f64, amount: &[String], set: &ResultSet, field: &Field) -> Option<Self> {
         let order = field.eligible();
-        let (first, others) = order
-            .split_first()
-            .filter(|(_, others)| !others.is_empty())?;
+        let (first, others) = order.split_first()?;
         let level = others.iter().copied();
         let level = level.filter(|at| field.verdict(*first, *at) != Some(Verdict::Faster));
         let fastest: Vec<usize> = std::iter::once(*first).chain(level).collect();

@@ -465,6 +465,17 @@ fn the_most_work_decides_and_contenders_with_less_have_their_reason() {
     assert_eq!(dropped.name, "nilfs2");
     let why = "with less work (phase 0: 12,345 files, 1,234 dirs, 34.0 MiB) it takes 7.10 times as long as ext4";
     assert_eq!(dropped.why, why);
+    // The most work has its size even if one contender is left there.
+    let alone = Recommendation::of(&Question {
+        smaller: &[(16.0, &less)],
+        ..question(&exact(&["xfs"], &[&[1000]]))
+    });
+    let times: Vec<f64> = alone.sizes.iter().map(|one| one.times).collect();
+    assert_eq!(times, [1.0, 16.0]);
+    let changes = "The choice depends on the size of the work: with 1/16 of this work, ext4 is the";
+    let shown = terminal(&alone);
+    let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(shown.contains(changes), "{shown}");
     assert!(has_verdict(&most));
     assert!(!has_verdict(&exact(&["ext4"], &[&[1000]])));
 }

@@ -1,12 +1,12 @@
 //! Advice from the atlas: an answer at once, if the atlas has the question. It measures nothing.
 
 use super::args::{AdviseArgs, Survival};
-use super::measure::DISK;
+use super::measure::{DISK, SizedRun};
 use super::{candidates, commands, explorations, fault_tests, not_advisable, power_cuts};
 use crate::commands::atlas::{SHIPPED, read, shipped};
 use crate::exit::{CliError, Code};
 use crate::output;
-use fsdyno_model::{Contender, ResultSet, shell_line};
+use fsdyno_model::{Contender, shell_line};
 use fsdyno_recipes as recipes;
 use fsdyno_report::advice::{AtlasSource, Dropped, Question, Recommendation};
 use fsdyno_report::atlas::{self, Atlas};
@@ -151,21 +151,19 @@ fn recommend(
     args: &AdviseArgs,
     store: &Path,
 ) -> Result<Recommendation, CliError> {
-    let run = |question: &atlas::Question| -> ResultSet {
+    let run = |question: &&atlas::Question| -> SizedRun {
         let set = question.run(&atlas.head);
         let all = set.run.plan.contenders.iter().enumerate();
         let wanted = all.filter(|(_, one)| contenders.contains(&one.label));
         let wanted: Vec<usize> = wanted.map(|(at, _)| at).collect();
-        set.only(&wanted)
+        SizedRun {
+            times: question.size,
+            set: set.only(&wanted),
+        }
     };
-    let runs: Vec<(u32, ResultSet)> = { questions.iter() }
-        .map(|one| (one.size, run(one)))
-        .collect();
+    let runs: Vec<SizedRun> = questions.iter().map(run).collect();
     let (largest, smaller) = runs.split_last().expect("the atlas has the question");
-    let (size, defaults) = (f64::from(largest.0), &largest.1);
-    let smaller: Vec<(f64, &ResultSet)> = { smaller.iter() }
-        .map(|(one, set)| (size / f64::from(*one), set))
-        .collect();
+    let (defaults, smaller) = (&largest.set, largest.multiples(smaller));
     let (explorations, mut power_cuts, mut fault_tests) = if store.exists() {
         let store = Store::open_existing_read_only(store)?;
         let power_cuts = power_cuts(&store)?;

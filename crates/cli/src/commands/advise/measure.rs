@@ -9,7 +9,7 @@ use crate::catalogue::unavailable;
 use crate::commands::disk::{fit_to_reads, profile_text};
 use crate::commands::measuring::LockArgs;
 use crate::commands::run::{
-    Execution, Variants, assembled, check_early, fresh, resolve_here, resume, user_code,
+    Ended, Execution, Variants, assembled, check_early, fresh, resolve_here, resume, user_code,
 };
 use crate::exit::{CliError, Code};
 use crate::output;
@@ -215,7 +215,13 @@ impl<'a> Measurer<'a> {
             }
         });
         let contenders = contending(&first, MUCH_SLOWER);
-        let (mut runs, mut omitted) = (vec![SizedRun::new(1, first)], Vec::new());
+        let (mut runs, mut omitted) = (
+            vec![SizedRun {
+                times: 1,
+                set: first,
+            }],
+            Vec::new(),
+        );
         if !self.question.in_guest || !has_size || contenders.len() < 2 {
             return Ok((runs, omitted));
         }
@@ -246,7 +252,8 @@ impl<'a> Measurer<'a> {
             };
             let options = limited(RunOptions { scale, ..options }, limit);
             let set = self.measure(options, &stage, times)?;
-            runs.push(SizedRun::new(times, self.with_user_code(set)?));
+            let set = self.with_user_code(set)?;
+            runs.push(SizedRun { times, set });
         }
         Ok((runs, omitted))
     }
@@ -279,12 +286,15 @@ impl<'a> Measurer<'a> {
         let is_cut_short = set.run.stop == Some(StopReason::Budget);
         if is_cut_short && missing > 0 && needed < left.as_secs_f64() {
             let more = limited(RunOptions::default(), Duration::from_secs_f64(needed));
-            let (execution, id) = (Execution::silent(), &set.run.id);
-            let ended = resume(&execution, id, (&more, false), self.store, self.stop)?;
-            if ended.code == Code::Interrupted {
-                return Err(CliError::interrupted());
-            }
-            set = Store::open_existing_read_only(self.store)?.load(id)?;
+            let id = &set.run.id;
+            let execution = Execution::silent();
+            set = self.ended(resume(
+                &execution,
+                id,
+                (&more, false),
+                self.store,
+                self.stop,
+            )?)?;
         }
         self.with_user_code(set)
     }
@@ -449,6 +459,11 @@ impl<'a> Measurer<'a> {
         if let Some(run) = &ended.run {
             self.name.borrow_mut().get_or_insert_with(|| run.clone());
         }
+        self.ended(ended)
+    }
+
+    /// The run that ended, from the store; an error if the user interrupted it.
+    fn ended(&self, ended: Ended) -> Result<ResultSet, CliError> {
         match ended.run {
             Some(run) if ended.code != Code::Interrupted => {
                 Ok(Store::open_existing_read_only(self.store)?.load(&run)?)
@@ -498,8 +513,13 @@ pub struct SizedRun {
 }
 
 impl SizedRun {
-    fn new(times: u32, set: ResultSet) -> Self {
-        Self { times, set }
+    /// Runs with less work, with its own work as a multiple of theirs.
+    pub fn multiples<'a>(&self, smaller: &'a [Self]) -> Vec<(f64, &'a ResultSet)> {
+        let times = f64::from(self.times);
+        let smaller = smaller.iter();
+        smaller
+            .map(|one| (times / f64::from(one.times), &one.set))
+            .collect()
     }
 }
 

@@ -145,9 +145,7 @@ fn conclude(measurer: &Measurer<'_>, store: &Path) -> Result<Recommendation, Cli
     let question = measurer.question;
     let results = measure_all(measurer, &table)?;
     let (defaults, later) = (&results.defaults.set, &results.later[..]);
-    let smaller: Vec<_> = { results.smaller.iter() }
-        .map(|one| (f64::from(results.defaults.times / one.times), &one.set))
-        .collect();
+    let smaller = results.defaults.multiples(&results.smaller);
     let smallest = smaller.first().map_or(defaults, |(_, set)| *set);
     let tested = Store::open_existing_read_only(store)?;
     let (explorations, fault_tests) = (explorations(&tested, defaults)?, fault_tests(&tested)?);

@@ -22,7 +22,7 @@ pub fn disarm_timer(process: i32) {
         .open(format!("/proc/{process}/mem"))
         .unwrap();
     let mut others = Vec::new();
-    let mut attempts = (0..ATTEMPTS).filter_map(|_| {
+    let saved = (0..ATTEMPTS).find_map(|_| {
         trace(libc::PTRACE_ATTACH, process, null_mut());
         wait_for_stop(process, libc::SIGSTOP, &mut others);
         let saved = registers(process);
@@ -33,7 +33,7 @@ pub fn disarm_timer(process: i32) {
         thread::sleep(PAUSE);
         None
     });
-    let saved = attempts.next().expect("it never waits for a signal");
+    let saved = saved.expect("it never waits for a signal");
     let setting = (saved.rsp - 1024) & !15;
     let (mut code, mut stack) = ([0; CALL.len()], [0; size_of::<libc::itimerspec>()]);
     memory.read_exact_at(&mut code, saved.rip).unwrap();
