@@ -96,7 +96,7 @@ fn lead(history: &History) -> Text {
     let (all, runs) = (history.series.len(), terms::count(history.runs, "run"));
     let text = match history.steps() {
         0 if enough == 0 => format!(
-            "No step can be detected in {runs}: with noise a series needs {MIN_NOISY_RUNS}, without \
+            "No step can be detected in {runs}. With noise a series needs {MIN_NOISY_RUNS}, without \
              noise two points."
         ),
         0 if enough < all => format!(
